@@ -123,4 +123,9 @@ inline bool is_loading(Context* context) {
   return (RedisModule_GetContextFlags(context) & REDISMODULE_CTX_FLAGS_LOADING) != 0;
 }
 
+/// Whether the server is a replica.
+inline bool is_replica() {
+  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
+}
+
 }  // namespace perdix::valkey

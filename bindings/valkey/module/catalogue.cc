@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "bytes.h"
+#include "refusal.h"
 
 namespace perdix::valkey {
 namespace {
@@ -11,6 +13,9 @@ namespace {
 constexpr std::string_view kSpaces = "spaces";
 constexpr std::string_view kBatch = "batch";
 constexpr std::uint32_t kGone = ~std::uint32_t{0};  // in place of a record's size
+
+// Bytes of a batch from which on it may not fit into the reserve of Refusal, twice and in pieces.
+constexpr std::size_t kLargeBatch = std::size_t{256} << 10;
 
 IndexInfo info_of(std::string name) {
   return {.name = std::move(name),
@@ -67,14 +72,20 @@ std::vector<KeyChange> decode(std::string_view batch) {
 Catalogue::Catalogue(const Pool& pool)
     : keys_(Index::open_or_create(pool, info_of("perdix:keys"))),
       meta_(Index::open_or_create(pool, info_of("perdix:meta"))) {
-  complete_batch();
+  complete_batch(pool);
   load_spaces();
 }
 
-void Catalogue::complete_batch() {
+void Catalogue::complete_batch(const Pool& pool) {
   const auto batch = meta_->get(kBatch);
   if (!batch) return;
-  apply_one_by_one(decode(*batch));
+  try {
+    apply_one_by_one(decode(*batch));
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    Refusal::drop_reserve(pool);
+    apply_one_by_one(decode(*batch));
+  }
   meta_->erase(kBatch);
 }
 
@@ -86,22 +97,18 @@ void Catalogue::load_spaces() {
   while (!reader.at_end()) spaces_.push_back(reader.number<std::uint32_t>());
 }
 
-void Catalogue::store_spaces(const std::vector<std::uint32_t>& spaces, std::uint32_t next) {
+std::string Catalogue::stored_spaces() const {
   std::string stored;
-  append_number(stored, next);
-  for (const std::uint32_t space : spaces) append_number(stored, space);
-  meta_->put(kSpaces, stored);
-  spaces_ = spaces;
-  next_space_ = next;
+  append_number(stored, next_space_);
+  for (const std::uint32_t space : spaces_) append_number(stored, space);
+  return stored;
 }
 
 std::uint32_t Catalogue::space_of(int database) {
   const auto place = static_cast<std::size_t>(database);
-  if (place >= spaces_.size()) {
-    std::vector<std::uint32_t> spaces = spaces_;
-    std::uint32_t next = next_space_;
-    while (spaces.size() <= place) spaces.push_back(next++);
-    store_spaces(spaces, next);
+  while (spaces_.size() <= place) {
+    spaces_.push_back(next_space_++);
+    spaces_changed_ = true;
   }
   return spaces_[place];
 }
@@ -112,20 +119,73 @@ void Catalogue::key_in(int database, std::string_view name, std::string& key) {
   key.append(name);
 }
 
-void Catalogue::apply_one_by_one(std::span<const KeyChange> changes) {
-  for (const KeyChange& change : changes) {
-    if (change.record) {
-      keys_->put(change.key, *change.record);
-    } else {
-      keys_->erase(change.key);
-    }
+void Catalogue::apply_one(const KeyChange& change) {
+  if (change.key.empty()) {
+    meta_->put(kSpaces, change.record.value());
+  } else if (change.record) {
+    keys_->put(change.key, *change.record);
+  } else {
+    keys_->erase(change.key);
   }
 }
 
-void Catalogue::apply(std::span<const KeyChange> changes) {
-  if (changes.size() > 1) meta_->put(kBatch, encode(changes));
-  apply_one_by_one(changes);
-  if (changes.size() > 1) meta_->erase(kBatch);
+void Catalogue::apply_one_by_one(std::span<const KeyChange> changes) {
+  for (const KeyChange& change : changes) apply_one(change);
+}
+
+void Catalogue::apply(std::vector<KeyChange> changes) {
+  if (spaces_changed_) changes.insert(changes.begin(), {std::string(), stored_spaces()});
+  if (changes.size() == 1) {
+    apply_one(changes.front());
+  } else if (!changes.empty()) {
+    apply_batch(changes);
+  }
+  spaces_changed_ = false;
+}
+
+void Catalogue::apply_batch(std::span<const KeyChange> changes) {
+  const std::string batch = encode(changes);
+  const bool can_undo = batch.size() > kLargeBatch;
+  const std::vector<KeyChange> undo = can_undo ? undo_of(changes) : std::vector<KeyChange>();
+  meta_->put(kBatch, batch);
+  batch_left_ = true;
+  try {
+    apply_one_by_one(changes);
+  } catch (const Error&) {
+    apply_one_by_one(undo);
+    if (can_undo) give_up_batch();
+    throw;
+  }
+  meta_->erase(kBatch);
+  batch_left_ = false;
+}
+
+std::optional<std::string> Catalogue::record(const std::string& key) const {
+  return key.empty() ? meta_->get(kSpaces) : keys_->get(key);
+}
+
+/// What brings the present records back: first what frees space. The list of spaces may have been
+/// absent, which an empty list says too.
+std::vector<KeyChange> Catalogue::undo_of(std::span<const KeyChange> changes) const {
+  std::vector<KeyChange> undo;
+  for (const KeyChange& change : changes) {
+    undo.push_back({change.key, record(change.key)});
+    if (change.key.empty() && !undo.back().record)
+      undo.back().record = std::string(sizeof next_space_, '\0');
+  }
+  std::stable_partition(undo.begin(), undo.end(),
+                        [](const KeyChange& change) { return !change.record; });
+  return undo;
+}
+
+void Catalogue::give_up_batch() noexcept {
+  if (!batch_left_) return;
+  try {
+    meta_->erase(kBatch);
+    batch_left_ = false;
+  } catch (const std::exception&) {
+    // The device has failed: nothing that is stored from now on reaches the pool.
+  }
 }
 
 void Catalogue::for_each(
@@ -139,24 +199,23 @@ void Catalogue::for_each(
   });
 }
 
-std::vector<std::uint32_t> Catalogue::flush(int database) {
-  std::vector<std::uint32_t> spaces = spaces_;
-  std::vector<std::uint32_t> left;
-  std::uint32_t next = next_space_;
-  for (std::size_t i = 0; i < spaces.size(); ++i) {
+void Catalogue::flush(int database) {
+  for (std::size_t i = 0; i < spaces_.size(); ++i) {
     if (database != kAllDatabases && static_cast<int>(i) != database) continue;
-    left.push_back(spaces[i]);
-    spaces[i] = next++;
+    left_.push_back(spaces_[i]);
+    spaces_[i] = next_space_++;
+    spaces_changed_ = true;
   }
-  if (!left.empty()) store_spaces(spaces, next);
-  return left;
+}
+
+std::vector<std::uint32_t> Catalogue::take_left_spaces() {
+  return spaces_changed_ ? std::vector<std::uint32_t>() : std::exchange(left_, {});
 }
 
 void Catalogue::swap(int first, int second) {
   space_of(std::max(first, second));
-  std::vector<std::uint32_t> spaces = spaces_;
-  std::swap(spaces[static_cast<std::size_t>(first)], spaces[static_cast<std::size_t>(second)]);
-  store_spaces(spaces, next_space_);
+  std::swap(spaces_[static_cast<std::size_t>(first)], spaces_[static_cast<std::size_t>(second)]);
+  spaces_changed_ = true;
 }
 
 std::vector<std::uint32_t> Catalogue::abandoned() const {

@@ -5,12 +5,18 @@
 //   perdix:meta   "spaces" -> which space each database has; "batch" -> changes that are under way
 //
 // A *space* is a number that stands for the content of a database: FLUSHDB gives the database a new
-// one and SWAPDB exchanges two, so that both are one durable write. What a space that no database
-// has left behind is erased later (Reaper), or after the next start.
+// one and SWAPDB exchanges two. Both change the list of spaces in memory, and the next apply()
+// makes the list durable together with the changes of keys. So a transaction that flushes is one
+// change. The records of a space that no database has any more are erased later (Reaper), or after
+// the next start.
 //
 // 1. apply() is atomic: several changes are written to "batch" as one value, applied, and taken out
 //    of it. A start applies again what it finds there.
-// 2. Used by the server's main thread, but for erase_space().
+// 2. A batch that the pool does not take for want of space is taken back. Large batches are undone,
+//    for which apply() reads the old records first. A small one only fails while Refusal has its
+//    reserve, which has space for a second try; if that fails too, the batch stays half applied.
+//    Its unit was not acknowledged.
+// 3. Used by the server's main thread, but for erase_space().
 #pragma once
 
 #include <cstdint>
@@ -28,7 +34,7 @@ namespace perdix::valkey {
 
 /// What becomes of one key.
 struct KeyChange {
-  std::string key;                    ///< as key_in() makes it
+  std::string key;                    ///< as key_in() makes it; empty: the list of spaces
   std::optional<std::string> record;  ///< none: the key goes
 };
 
@@ -47,8 +53,18 @@ class Catalogue {
   /// The catalogue's own key for a name in a database.
   void key_in(int database, std::string_view name, std::string& key);
 
-  /// Makes all changes durable, or none.
-  void apply(std::span<const KeyChange> changes);
+  /// Makes all changes durable, with those of spaces, or none. Throws out_of_space, io_error.
+  void apply(std::vector<KeyChange> changes);
+
+  /// After apply() has thrown and is not tried again: a start must not complete its changes, which
+  /// later ones may contradict.
+  void give_up_batch() noexcept;
+
+  /// Whether spaces have changed since the last apply().
+  bool spaces_changed() const noexcept { return spaces_changed_; }
+
+  /// Spaces that a flush has left, once that is durable. Each is returned once.
+  std::vector<std::uint32_t> take_left_spaces();
 
   /// Shows each record: visit(database, name, record).
   void for_each(const std::function<void(int, std::string_view, std::string_view)>& visit) const;
@@ -59,9 +75,10 @@ class Catalogue {
   /// One more than the highest number of a database that ever had a record.
   int databases() const noexcept { return static_cast<int>(spaces_.size()); }
 
-  /// Empties a database, or all. Returns the spaces that are no longer needed.
-  std::vector<std::uint32_t> flush(int database);
+  /// Empties a database, or all. Durable with the next apply().
+  void flush(int database);
 
+  /// Exchanges two databases. Durable with the next apply().
   void swap(int first, int second);
 
   /// Spaces that hold records and that no database has.
@@ -74,15 +91,22 @@ class Catalogue {
 
  private:
   void load_spaces();
-  void store_spaces(const std::vector<std::uint32_t>& spaces, std::uint32_t next);
+  std::string stored_spaces() const;
   std::uint32_t space_of(int database);
+  void apply_one(const KeyChange& change);
   void apply_one_by_one(std::span<const KeyChange> changes);
-  void complete_batch();
+  void apply_batch(std::span<const KeyChange> changes);
+  std::optional<std::string> record(const std::string& key) const;
+  std::vector<KeyChange> undo_of(std::span<const KeyChange> changes) const;
+  void complete_batch(const Pool& pool);
 
   std::unique_ptr<Index> keys_;
   std::unique_ptr<Index> meta_;
   std::vector<std::uint32_t> spaces_;  // by database
   std::uint32_t next_space_ = 0;
+  bool spaces_changed_ = false;
+  std::vector<std::uint32_t> left_;  // by flushes
+  bool batch_left_ = false;          // by an apply() that has thrown
 };
 
 }  // namespace perdix::valkey

@@ -20,6 +20,9 @@ std::string_view prefix_of(const std::exception& error) {
 }  // namespace
 
 int reply_error(Context* context, const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  if (known != nullptr && known->code() == Errc::io_error)
+    module().refusal().on_device_failure(context, error.what());
   std::string message = std::string(prefix_of(error)) + error.what();
   std::replace(message.begin(), message.end(), '\n', ' ');
   return RedisModule_ReplyWithError(context, message.c_str());

@@ -57,14 +57,15 @@ void on_fork(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
 
 void on_flush(Context* context, RedisModuleEvent, std::uint64_t event, void* data) {
   if (event != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
-  handle(context, "a flush is not durable",
-         [&] { module().write_through().flush(static_cast<RedisModuleFlushInfo*>(data)->dbnum); });
+  handle(context, "a flush is not durable", [&] {
+    module().write_through().flush(context, static_cast<RedisModuleFlushInfo*>(data)->dbnum);
+  });
 }
 
 void on_swap(Context* context, RedisModuleEvent, std::uint64_t, void* data) {
   handle(context, "a SWAPDB is not durable", [&] {
     const auto* swapped = static_cast<RedisModuleSwapDbInfo*>(data);
-    module().write_through().swap(swapped->dbnum_first, swapped->dbnum_second);
+    module().write_through().swap(context, swapped->dbnum_first, swapped->dbnum_second);
   });
 }
 
@@ -82,8 +83,7 @@ void on_cron(Context* context, RedisModuleEvent, std::uint64_t, void*) {
   handle(context, "in the server's routine", [&] {
     module().refusal().try_again(context);
     module().refusal().follow_settings(context);
-    if (module().refusal().refuses()) return;
-    module().write_through().mark_refused();
+    module().write_through().try_again(context);
   });
 }
 

@@ -45,9 +45,11 @@ void show_keyspace(RedisModuleInfoCtx* info) {
   number(info, "committed_keys_total", counters.keys);
   number(info, "committed_bytes_total", counters.bytes);
   number(info, "commit_failures_total", counters.failures);
+  number(info, "client_closings_total", counters.closings);
   number(info, "oversize_values_total", counters.oversize);
   number(info, "undurable_keys", write_through.waiting());
   number(info, "refuses_writes", module().refusal().refuses() ? 1 : 0);
+  number(info, "device_failed", module().refusal().device_failed() ? 1 : 0);
   number(info, "restored_keys", module().restorer().keys());
   number(info, "restore_microseconds",
          static_cast<std::uint64_t>(module().restorer().seconds() * 1e6));
@@ -56,12 +58,14 @@ void show_keyspace(RedisModuleInfoCtx* info) {
 void show(RedisModuleInfoCtx* info, int for_crash_report) {
   // A report of the server's crash must not wait for locks that the crashed thread holds.
   if (for_crash_report != 0) return;
-  try {
-    show_pool(info);
-    show_tables(info);
-    show_keyspace(info);
-  } catch (const std::exception& error) {
-    text(info, "error", error.what());
+  // A pool whose device has failed says nothing of itself.
+  for (const auto show_section : {show_tables, show_keyspace, show_pool}) {
+    try {
+      show_section(info);
+    } catch (const std::exception& error) {
+      text(info, "error", error.what());
+      return;
+    }
   }
 }
 

@@ -9,6 +9,7 @@ constexpr std::string_view kReserve = "perdix:reserve";
 constexpr std::size_t kReserveValues = 64;
 constexpr std::size_t kReserveValue = std::size_t{64} << 10;
 constexpr std::string_view kRefused = "PX.REFUSED";
+constexpr unsigned kMostPatience = 512;  // nearly a minute, at ten calls a second
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -42,10 +43,6 @@ int reply_refused(Context* context, RedisModuleString**, int) {
   return installed()->reply(context);
 }
 
-bool is_replica() {
-  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
-}
-
 }  // namespace
 
 Refusal::Refusal(const Pool& pool, const Settings& settings) : pool_(pool), settings_(settings) {}
@@ -57,8 +54,9 @@ void Refusal::prepare(Context* context) {
   for (std::size_t i = 0; i < count; ++i) {
     RedisModuleCallReply* command = RedisModule_CallReplyArrayElement(commands, i);
     RedisModuleCallReply* flags = RedisModule_CallReplyArrayElement(command, 2);
-    if (has_flag(flags, "denyoom"))
-      adding_.insert(lower(text_of(RedisModule_CallReplyArrayElement(command, 0))));
+    const std::string name = lower(text_of(RedisModule_CallReplyArrayElement(command, 0)));
+    if (has_flag(flags, "denyoom")) adding_.insert(name);
+    if (has_flag(flags, "write")) writing_.insert(name);
   }
   if (commands != nullptr) RedisModule_FreeCallReply(commands);
   if (RedisModule_CreateCommand(context, kRefused.data(), reply_refused, "readonly fast", 0, 0,
@@ -87,9 +85,9 @@ bool Refusal::make_reserve() {
   }
 }
 
-void Refusal::drop_reserve() {
+void Refusal::drop_reserve(const Pool& pool) {
   try {
-    pool_.drop(kReserve);
+    Pool(pool).drop(kReserve);
   } catch (const Error&) {
     // There was none, or it could not be freed: the caller's next try says so.
   }
@@ -99,15 +97,35 @@ bool Refusal::on_full(Context* context, const std::string& why) {
   why_ = why;
   if (refuses_ || !prepared_) return false;
   refuses_ = true;
+  pause_ = patience_;
+  patience_ = std::min(2 * patience_, kMostPatience);
+  calm_ = 0;
   log(context, "warning", "commands that add data are refused from now on: " + why);
-  drop_reserve();
+  drop_reserve(pool_);
   follow_settings(context);
   return true;
 }
 
+void Refusal::on_device_failure(Context* context, const std::string& why) {
+  if (device_failed_) return;
+  device_failed_ = true;
+  refuses_ = true;
+  why_ = why;
+  log(context, "warning", "nothing is durable any more, restart when the device works: " + why);
+  follow_settings(context);
+}
+
 void Refusal::try_again(Context* context) {
-  if (!refuses_) return;
-  if (!make_reserve()) return drop_reserve();
+  if (device_failed_) return;
+  if (!refuses_) {
+    if (patience_ > 1 && ++calm_ > kMostPatience) patience_ = 1;
+    return;
+  }
+  if (pause_ > 0) {
+    --pause_;
+    return;
+  }
+  if (!make_reserve()) return drop_reserve(pool_);
   refuses_ = false;
   log(context, "notice", "the pool has space again: commands are no longer refused");
   follow_settings(context);
@@ -125,14 +143,15 @@ void Refusal::follow_settings(Context* context) {
 }
 
 int Refusal::reply(Context* context) const {
+  const std::string prefix = device_failed_ ? "PXIO " : "PXFULL ";
   std::string message =
-      refuses_ ? "PXFULL " + why_ : "PXSIZE the value is larger than perdix.max-value";
+      refuses_ ? prefix + why_ : "PXSIZE the value is larger than perdix.max-value";
   std::replace(message.begin(), message.end(), '\n', ' ');
   return RedisModule_ReplyWithError(context, message.c_str());
 }
 
-bool Refusal::adds_data(std::string_view command) const {
-  return adding_.count(lower(command)) != 0;
+bool Refusal::concerns(std::string_view command) const {
+  return (device_failed_ ? writing_ : adding_).count(lower(command)) != 0;
 }
 
 bool Refusal::is_oversize(RedisModuleCommandFilterCtx* command) const {
@@ -144,7 +163,7 @@ bool Refusal::is_oversize(RedisModuleCommandFilterCtx* command) const {
 
 void Refusal::filter(RedisModuleCommandFilterCtx* command) const {
   const auto* name = RedisModule_CommandFilterArgGet(command, 0);
-  if (!adds_data(view(name))) return;
+  if (!concerns(view(name))) return;
   const bool refused = refuses_ || (settings_.refuses_oversize() && is_oversize(command));
   // A replica follows its primary, whatever it can keep.
   if (!refused || is_replica()) return;

@@ -5,6 +5,9 @@
 // on a filter replaces commands that add data by one that replies with an error. Commands that
 // remove data, and reads, go on. The server's own list of these is its flag `denyoom`.
 //
+// After a failure of the device no change reaches the pool any more. From then on all commands that
+// write are refused, also those that remove data, until the server is started again.
+//
 // The filter is also there while Settings::oversize is `refuse`, and looks at the arguments' sizes.
 // Used by the server's main thread only.
 #pragma once
@@ -31,8 +34,16 @@ class Refusal {
   /// was a reserve, so that it is worth trying again.
   bool on_full(Context* context, const std::string& why);
 
+  /// The device does not take what is written to it.
+  void on_device_failure(Context* context, const std::string& why);
+  bool device_failed() const noexcept { return device_failed_; }
+
   /// To be called now and then: makes the reserve again, and ends the refusal, if there is space.
+  /// If the refusal begins again soon, the next try comes later.
   void try_again(Context* context);
+
+  /// Frees the reserve of a pool, for a start that has no space to complete what a crash left.
+  static void drop_reserve(const Pool& pool);
 
   bool refuses() const noexcept { return refuses_; }
 
@@ -46,18 +57,22 @@ class Refusal {
   void filter(RedisModuleCommandFilterCtx* command) const;
 
  private:
-  bool adds_data(std::string_view command) const;
+  bool concerns(std::string_view command) const;
   bool is_oversize(RedisModuleCommandFilterCtx* command) const;
   bool make_reserve();
-  void drop_reserve();
 
   Pool pool_;
   const Settings& settings_;
   bool prepared_ = false;
   bool refuses_ = false;
+  bool device_failed_ = false;
+  unsigned pause_ = 0;     // calls of try_again() until the next try
+  unsigned patience_ = 1;  // the next pause
+  unsigned calm_ = 0;      // calls since the last refusal
   std::string why_;
   RedisModuleCommandFilter* filter_ = nullptr;
-  std::unordered_set<std::string> adding_;  // names of commands, in lower case
+  std::unordered_set<std::string> writing_;  // names of commands, in lower case
+  std::unordered_set<std::string> adding_;   // those of them that add data
 };
 
 }  // namespace perdix::valkey

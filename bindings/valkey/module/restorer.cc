@@ -45,10 +45,6 @@ bool in_cluster() {
   return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_CLUSTER) != 0;
 }
 
-bool is_replica() {
-  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
-}
-
 bool cluster_is_up(Context* context) {
   const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
   return reply.bytes().find("cluster_state:ok") != std::string_view::npos;

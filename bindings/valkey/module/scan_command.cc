@@ -1,5 +1,5 @@
 // PX.SCAN: all pairs in small steps. A pair that is there throughout is shown once, whatever else
-// changes meanwhile: the cursor says where to go on, and nothing is kept in the server.
+// changes. The cursor says where to go on, and the server keeps nothing.
 //
 // With an ordered engine the cursor is the last field that was looked at, in hexadecimal. A hash
 // engine shows pairs in no order, so a step shows those whose fields have hashes of one residue:

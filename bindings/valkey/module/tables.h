@@ -32,7 +32,7 @@ class Tables {
   /// All tables that something holds. Thread-safe.
   std::vector<std::shared_ptr<Table>> all() const;
 
-  /// Dooms a table. Thread-safe: the server frees values in a thread of its own, too.
+  /// Dooms a table. Thread-safe: the server also frees values in its background thread.
   void doom(std::shared_ptr<Table> table);
 
   /// Hands the doomed tables to the reaper; to be called when the catalogue is up to date.

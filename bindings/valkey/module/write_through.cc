@@ -26,6 +26,9 @@ bool concerns_content_only(std::string_view event) {
   return event.starts_with("px.") && event != "px.create";
 }
 
+/// Events that no client's command causes.
+bool is_by_server(std::string_view event) { return event == "expired" || event == "evicted"; }
+
 }  // namespace
 
 WriteThrough::WriteThrough(const Settings& settings, Catalogue& catalogue, Tables& tables,
@@ -63,13 +66,22 @@ void WriteThrough::mark(int database, std::string_view name) {
 void WriteThrough::on_event(Context* context, const char* event, RedisModuleString* name) {
   if (!active_ || concerns_content_only(event)) return;
   const int database = RedisModule_GetSelectedDb(context);
+  if (refusal_.device_failed() && is_by_server(event)) {
+    // Reads go on, and no client waits for this.
+    failed_.insert({database, std::string(view(name))});
+    return;
+  }
   mark(database, view(name));
   undo_move(context, event, database);
-  if (job_waits_) return;
   if (loading_) {
     if (marked_.size() >= kLoadBatch) commit(context);
     return;
   }
+  arrange_commit(context);
+}
+
+void WriteThrough::arrange_commit(Context* context) {
+  if (job_waits_) return;
   if (RedisModule_AddPostNotificationJob != nullptr &&
       RedisModule_AddPostNotificationJob(context, valkey::run_job, this, nullptr) ==
           REDISMODULE_OK) {
@@ -94,40 +106,69 @@ void WriteThrough::run_job(Context* context) {
 
 void WriteThrough::before_sleep(Context* context) {
   commit(context);
+  if (unacknowledged_) close_clients(context);
   asleep_ = true;
+}
+
+/// The replies of this turn have not been sent, and are not sent to a client that is closed. What a
+/// replica's clients wait for are no writes of theirs.
+void WriteThrough::close_clients(Context* context) {
+  unacknowledged_ = false;
+  if (is_replica()) return;
+  ++counters_.closings;
+  for (const char* type : {"normal", "pubsub"})  // the latter write, too, by RESP3
+    CallReply(RedisModule_Call(context, "CLIENT", "ccc", "KILL", "TYPE", type));
 }
 
 void WriteThrough::commit(Context* context) noexcept {
   if (!active_) return;
   try {
-    if (!marked_.empty()) {
+    if (!marked_.empty() || (catalogue_.spaces_changed() && !spaces_failed_)) {
       std::vector<Mark> marks;
       marks.swap(marked_);
-      commit_marks(context, marks);
+      std::sort(marks.begin(), marks.end());
+      marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+      if (!commit_marks(context, marks)) unacknowledged_ = true;
     }
-    tables_.bury_doomed();
+    // The catalogue still has keys of tables whose end the pool did not take.
+    if (failed_.empty() && !catalogue_.spaces_changed()) tables_.bury_doomed();
   } catch (const std::exception& error) {
     log(context, "warning", std::string("perdix: ") + error.what());
   }
 }
 
-void WriteThrough::commit_marks(Context* context, std::vector<Mark>& marks) {
-  std::sort(marks.begin(), marks.end());
-  marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+/// Whether it is done. If not, the marks are in failed_.
+bool WriteThrough::commit_marks(Context* context, const std::vector<Mark>& marks) {
   for (;;) {
     try {
       apply(collect(context, marks));
-      return;
-    } catch (const Error& error) {
-      if (error.code() == Errc::out_of_space && refusal_.on_full(context, error.what())) continue;
-      marked_.insert(marked_.end(), marks.begin(), marks.end());
-      ++counters_.failures;
-      if (counters_.failures == 1 || counters_.failures % kLoadBatch == 0)
-        log(context, "warning",
-            std::to_string(marked_.size()) + " changed keys are not durable: " + error.what());
-      return;
+      if (!failed_.empty())
+        for (const Mark& mark : marks) failed_.erase(mark);
+      return true;
+    } catch (const std::exception& error) {
+      if (make_space(context, error)) continue;
+      catalogue_.give_up_batch();
+      failed_.insert(marks.begin(), marks.end());
+      spaces_failed_ = catalogue_.spaces_changed();
+      on_failure(context, error);
+      return false;
     }
   }
+}
+
+/// Whether it is worth trying again.
+bool WriteThrough::make_space(Context* context, const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  if (known == nullptr) return false;
+  if (known->code() == Errc::io_error) refusal_.on_device_failure(context, error.what());
+  return known->code() == Errc::out_of_space && refusal_.on_full(context, error.what());
+}
+
+void WriteThrough::on_failure(Context* context, const std::exception& error) {
+  ++counters_.failures;
+  if (counters_.failures == 1 || counters_.failures % kLoadBatch == 0)
+    log(context, "warning",
+        std::to_string(failed_.size()) + " changed keys are not durable: " + error.what());
 }
 
 std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector<Mark>& marks) {
@@ -144,11 +185,23 @@ std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector
   return changes;
 }
 
+void WriteThrough::try_again(Context* context) {
+  if (refusal_.refuses()) return;
+  mark_refused();
+  retry_failed(context);
+}
+
 void WriteThrough::mark_refused() {
-  const bool is_replica = (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
-  if (refused_.empty() || is_replica) return;
+  if (refused_.empty() || is_replica()) return;
   for (std::size_t i = 0; i < kLoadBatch && !refused_.empty(); ++i)
     marked_.push_back(std::move(refused_.extract(refused_.begin()).value()));
+}
+
+/// No client waits for these any more.
+void WriteThrough::retry_failed(Context* context) {
+  if (failed_.empty() && !catalogue_.spaces_changed()) return;
+  const std::vector<Mark> marks(failed_.begin(), failed_.end());
+  commit_marks(context, marks);
 }
 
 void WriteThrough::add_change(Context* context, const Mark& mark, std::vector<KeyChange>& changes) {
@@ -173,9 +226,10 @@ void WriteThrough::add_change(Context* context, const Mark& mark, std::vector<Ke
   changes.push_back(std::move(change));
 }
 
-void WriteThrough::apply(const std::vector<KeyChange>& changes) {
-  if (changes.empty()) return;
+void WriteThrough::apply(std::vector<KeyChange> changes) {
+  if (changes.empty() && !catalogue_.spaces_changed()) return;
   catalogue_.apply(changes);
+  for (const std::uint32_t space : catalogue_.take_left_spaces()) reaper_.erase_space(space);
   ++counters_.commits;
   counters_.keys += changes.size();
   for (const KeyChange& change : changes) {
@@ -189,27 +243,41 @@ void WriteThrough::apply(const std::vector<KeyChange>& changes) {
   }
 }
 
-void WriteThrough::flush(int database) {
+void WriteThrough::flush(Context* context, int database) {
   if (!active_) return;
   const auto goes = [database](const Mark& mark) {
     return database == Catalogue::kAllDatabases || mark.database == database;
   };
   std::erase_if(marked_, goes);
   std::erase_if(refused_, goes);
-  for (const std::uint32_t space : catalogue_.flush(database)) reaper_.erase_space(space);
+  std::erase_if(failed_, goes);
+  catalogue_.flush(database);
+  spaces_failed_ = false;
+  arrange_commit(context);
 }
 
-void WriteThrough::swap(int first, int second) {
+void WriteThrough::swap(Context* context, int first, int second) {
   // The server has exchanged them: what was marked before has the other number now.
   if (!active_) return;
-  for (Mark& mark : marked_) {
+  const auto renumber = [first, second](Mark& mark) {
     if (mark.database == first) {
       mark.database = second;
     } else if (mark.database == second) {
       mark.database = first;
     }
+  };
+  for (Mark& mark : marked_) renumber(mark);
+  for (std::set<Mark>* marks : {&refused_, &failed_}) {
+    std::set<Mark> renumbered;
+    for (Mark mark : *marks) {
+      renumber(mark);
+      renumbered.insert(std::move(mark));
+    }
+    marks->swap(renumbered);
   }
   catalogue_.swap(first, second);
+  spaces_failed_ = false;
+  arrange_commit(context);
 }
 
 }  // namespace perdix::valkey

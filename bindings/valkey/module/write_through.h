@@ -3,12 +3,18 @@
 //
 // What changes a key marks it: the server's keyspace events, and the data type's callbacks. At the
 // end of the unit all marked keys are looked up and their records applied as one atomic change
-// (Catalogue::apply). The end of a unit is
+// (Catalogue::apply), with the databases that the unit has flushed or exchanged. The end of a unit
+// is
 //
 // 1. a job after the event, on servers that have those (Valkey 8 and 9, Redis 7.2) and let the
 //    module make one, which they don't on a replica and while loading;
 // 2. else the moment before the server waits for its sockets. It has then executed what clients
 //    had sent and has not written replies. All units of that moment become one change.
+//
+// When the pool does not take a change, its keys stay marked for later, and no client is told that
+// its write is there: the server closes the connections of all clients in place of the replies that
+// wait (the module can't tell whose write it was). From then on Refusal replies with an error
+// before a command changes anything, so that this happens once.
 //
 // In the mode `tables` only keys whose value is, or was, a table concern the catalogue.
 // Used by the server's main thread only.
@@ -37,6 +43,7 @@ class WriteThrough {
     std::uint64_t keys = 0;      ///< records that they wrote or erased
     std::uint64_t bytes = 0;     ///< of the records that they wrote
     std::uint64_t failures = 0;  ///< changes that the pool did not take, and that are tried again
+    std::uint64_t closings = 0;  ///< how often clients lost their connections for that
     std::uint64_t oversize = 0;  ///< records of values above Settings::max_value
   };
 
@@ -62,25 +69,25 @@ class WriteThrough {
   /// Makes all marked keys durable. What the pool does not take stays marked.
   void commit(Context* context) noexcept;
 
-  /// The content of a database, or of all, goes. Two are exchanged.
-  void flush(int database);
-  void swap(int first, int second);
+  /// The content of a database, or of all, goes. Two are exchanged. Committed as marks are.
+  void flush(Context* context, int database);
+  void swap(Context* context, int first, int second);
 
   /// The job after an event.
   void run_job(Context* context);
 
-  /// While a file or a full synchronisation is loaded, keys are committed many at once.
+  /// While a file or a full synchronisation is loaded, keys are committed in batches.
   void set_loading(bool loading) { loading_ = loading; }
 
-  /// Tries again what the server did not show, see refused_. To be called now and then.
-  void mark_refused();
+  /// Tries again what the server did not show or the pool did not take. To be called now and then.
+  void try_again(Context* context);
 
   /// Between these the server writes replies and waits.
   void before_sleep(Context* context);
   void after_sleep() { asleep_ = false; }
 
   const Counters& counters() const noexcept { return counters_; }
-  std::size_t waiting() const noexcept { return marked_.size() + refused_.size(); }
+  std::size_t waiting() const noexcept { return marked_.size() + refused_.size() + failed_.size(); }
 
  private:
   struct Mark {
@@ -93,10 +100,16 @@ class WriteThrough {
   /// Valkey 8.1 shows events in the context of the client itself, and leaves it in the database of
   /// the last one: after MOVE, in that to which the key was moved.
   void undo_move(Context* context, std::string_view event, int database);
+  void arrange_commit(Context* context);
+  void mark_refused();
+  void retry_failed(Context* context);
+  void close_clients(Context* context);
   std::vector<KeyChange> collect(Context* context, const std::vector<Mark>& marks);
   void add_change(Context* context, const Mark& mark, std::vector<KeyChange>& changes);
-  void commit_marks(Context* context, std::vector<Mark>& marks);
-  void apply(const std::vector<KeyChange>& changes);
+  bool commit_marks(Context* context, const std::vector<Mark>& marks);
+  bool make_space(Context* context, const std::exception& error);
+  void on_failure(Context* context, const std::exception& error);
+  void apply(std::vector<KeyChange> changes);
 
   const Settings& settings_;
   Catalogue& catalogue_;
@@ -113,6 +126,9 @@ class WriteThrough {
   // replica, and while a slot moves to it. A replica gets all from its primary when it comes back,
   // so it needs these only when it is promoted. Strings are shown always.
   std::set<Mark> refused_;
+  std::set<Mark> failed_;                     // that the pool did not take
+  bool spaces_failed_ = false;                // the same with the list of spaces
+  bool unacknowledged_ = false;               // replies to writes wait that are not durable
   std::unordered_set<std::string> recorded_;  // keys of the catalogue; in the mode `tables` only
   Counters counters_;
 };

@@ -137,7 +137,7 @@ class ErrorsTest(ServerTest):
         self.assertEqual(len(server.client.get("large")), len(large))
 
     def test_no_space_on_the_device(self):
-        """A file system of a few megabytes of its own, where the machine lets us have one."""
+        """A file system of a few megabytes, where the machine lets us have one."""
         folder = self.folder / "small"
         folder.mkdir()
         mount = subprocess.run(
@@ -182,7 +182,7 @@ class ErrorsTest(ServerTest):
             with self.assertRaises(redis.ResponseError):
                 server.client.execute_command("MODULE", "LOAD", module[0], *module[1:])
             self.assertEqual(server.client.get("native"), b"1")
-            if round_number == 0:  # in use at first, then free, and with keys of its own
+            if round_number == 0:  # in use at first, then free, and with keys
                 first.kill()
         self.assertIn("keys", server.log())
         first.start()

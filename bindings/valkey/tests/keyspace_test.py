@@ -106,7 +106,7 @@ class KeyspaceTest(ServerTest):
             target=lambda: redis.Redis(port=server.port, protocol=2).blmove("from", "to", 10)
         )
         popper.start()
-        wait_for(lambda: server.client.info("clients")["blocked_clients"] == 1, "nobody waits")
+        wait_for(lambda: server.client.info("clients")["blocked_clients"] == 1, "no client waits")
         server.client.rpush("from", "a", "b")
         popper.join()
         self.assertEqual(server.client.lrange("to", 0, -1), [b"a"])
@@ -162,6 +162,57 @@ class KeyspaceTest(ServerTest):
         except (redis.RedisError, OSError):
             return
 
+    def test_kills_of_units_with_flushes(self):
+        """Each transaction and script empties one database and fills two, which change places."""
+        random_number = random.Random(seed())
+        server = self.server(arguments=KEYSPACE)
+        keys = [f"k{i}" for i in range(4)]
+        told = 0
+        for _ in range(kills(6)):
+            killer = threading.Timer(random_number.uniform(0.02, 0.4), server.process.kill)
+            killer.start()
+            told = self.flush_and_fill(server, keys, told)
+            server.process.wait()
+            server.start()
+            found = [self.content(server, database) for database in (0, 1)]
+            number = int(found[0].get(b"k0", 0))
+            self.assertIn(number, (told, told + 1))
+            for content in found:
+                expected = {key.encode(): str(number).encode() for key in keys} if number else {}
+                self.assertEqual(content, expected, "a unit was applied in part")
+            told = number
+
+    def content(self, server, database):
+        client = redis.Redis(port=server.port, db=database, protocol=2)
+        return {key: client.get(key) for key in client.keys()}
+
+    def flush_and_fill(self, server, keys, told):
+        """Returns the number of the last unit that was acknowledged."""
+        client = server.connect()
+        script = """
+            redis.call('SELECT', 1) redis.call('FLUSHDB')
+            for _, k in ipairs(KEYS) do redis.call('SET', k, ARGV[1]) end
+            redis.call('SELECT', 0) redis.call('SET', 'gone', 1) redis.call('FLUSHDB')
+            for _, k in ipairs(KEYS) do redis.call('SET', k, ARGV[1]) end
+            redis.call('SWAPDB', 0, 1)"""
+        try:
+            while True:
+                if told % 2:
+                    client.eval(script, len(keys), *keys, told + 1)
+                else:
+                    with client.pipeline() as pipeline:
+                        for database in (1, 0):
+                            pipeline.execute_command("SELECT", database)
+                            pipeline.set("gone", 1)
+                            pipeline.flushdb()
+                            for key in keys:
+                                pipeline.set(key, told + 1)
+                        pipeline.swapdb(0, 1)
+                        pipeline.execute()
+                told += 1
+        except (redis.RedisError, OSError):
+            return told
+
     def test_kills_under_load(self):
         """Several clients with pipelines; each key has one writer, which knows what it was told."""
         number = seed()
@@ -189,8 +240,8 @@ class KeyspaceTest(ServerTest):
 
     def count_up(self, port, name, expected):
         """Each key of a writer counts up. What was asked for and not answered may have happened."""
-        at_once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # a killed server is final
-        client = redis.Redis(port=port, protocol=2, retry=at_once)
+        no_retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # a killed server is final
+        client = redis.Redis(port=port, protocol=2, retry=no_retry)
         keys = [f"{name}:{i}" for i in range(16)]
         try:
             while True:

@@ -1,4 +1,4 @@
-"""Tables survive what a server meets: kill -9, restarts, files of its own, forks."""
+"""Tables survive what a server meets: kill -9, restarts, RDB and AOF, forks."""
 
 import random
 import threading

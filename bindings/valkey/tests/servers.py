@@ -5,6 +5,8 @@ The environment says where they are (CMakeLists.txt sets it):
     PERDIX_VALKEY_SERVERS   the folder that bindings/valkey/fetch has filled
     PERDIX_VALKEY_MODULE    perdix.so
     PERDIX_VALKEY_SERVER    which server: redis-7, valkey-8 or valkey-9
+    PERDIX_VALKEY_PRELOAD   a library that is loaded before the server: a sanitizer's (optional)
+    PERDIX_FAILING_DEVICE   a library that makes a device fail: failing_device.cc
 
 What is missing is an error, not a test that is left out.
 """
@@ -26,6 +28,9 @@ SERVERS = Path(os.environ.get("PERDIX_VALKEY_SERVERS", ROOT / "build/valkey-serv
 BUILT = ROOT / "build/valkey/bindings/valkey/perdix.so"
 MODULE = Path(os.environ.get("PERDIX_VALKEY_MODULE", BUILT))
 KIND = os.environ.get("PERDIX_VALKEY_SERVER", "redis-7")
+PRELOAD = os.environ.get("PERDIX_VALKEY_PRELOAD", "")
+BUILT_DEVICE = ROOT / "build/valkey/bindings/valkey/failing_device.so"
+FAILING_DEVICE = os.environ.get("PERDIX_FAILING_DEVICE", str(BUILT_DEVICE))
 
 sys.path.insert(0, str(SERVERS / "python"))
 import redis  # noqa: E402: only there after the line above
@@ -80,6 +85,7 @@ class Server:
         self.arguments = list(arguments)
         self.options = list(options)
         self.module = module
+        self.device_can_fail = False
         self.process = None
         self.client = None
 
@@ -95,10 +101,33 @@ class Server:
             command += ["--loadmodule", MODULE, "path", self.pool, *self.arguments]
         return [str(word) for word in command]
 
+    def environment(self):
+        """That of the tests, and the libraries that come before the server's."""
+        libraries = [FAILING_DEVICE, PRELOAD] if self.device_can_fail or PRELOAD else []
+        return {
+            **os.environ,
+            "LD_PRELOAD": " ".join(filter(None, libraries)),
+            "PERDIX_FAILING_POOL": str(self.pool),
+        }
+
+    def fail_device(self, how):
+        """From now on the pool's device fails: `eio` or `enospc` (failing_device.cc)."""
+        Path(f"{self.pool}.{how}").touch()
+
+    def repair_device(self):
+        for how in ("eio", "enospc"):
+            Path(f"{self.pool}.{how}").unlink(missing_ok=True)
+
+    def connect(self):
+        """Another connection, which does not send a command twice when it is closed."""
+        once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
+        return redis.Redis(port=self.port, protocol=2, socket_timeout=PATIENCE, retry=once)
+
     def start(self, wait=True):
-        self.process = subprocess.Popen(
-            self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        with open(self.folder / "errors", "ab") as errors:
+            self.process = subprocess.Popen(
+                self.command(), stdout=subprocess.DEVNULL, stderr=errors, env=self.environment()
+            )
         self.client = redis.Redis(port=self.port, protocol=2, socket_timeout=PATIENCE)
         if wait:
             wait_for(self.answers, f"{self.folder.name} does not start: {self.log()[-2000:]}")
@@ -132,8 +161,9 @@ class Server:
         return self.process is not None and self.process.poll() is None
 
     def log(self):
-        path = self.folder / "log"
-        return path.read_text(errors="replace") if path.exists() else ""
+        """The server's log, and what a sanitizer has reported."""
+        paths = [self.folder / name for name in ("log", "errors")]
+        return "".join(path.read_text(errors="replace") for path in paths if path.exists())
 
     def info(self, field):
         """A field of the module's INFO."""

@@ -1,0 +1,30 @@
+# The tests of the module. Each suite runs with each server that the set-up fetches. A server that
+# is missing is a failure.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_dependencies(tests-valkey perdix_valkey)
+
+add_library(perdix_failing_device MODULE ${CMAKE_CURRENT_LIST_DIR}/failing_device.cc)
+set_target_properties(perdix_failing_device PROPERTIES OUTPUT_NAME failing_device PREFIX "")
+target_link_libraries(perdix_failing_device PRIVATE perdix_options)
+add_dependencies(tests-valkey perdix_failing_device)
+
+# perdix_valkey_test(suite server LABEL label MODULE target [ENVIRONMENT name=value...])
+function(perdix_valkey_test suite server)
+  cmake_parse_arguments(ARG "" "LABEL;MODULE" "ENVIRONMENT" ${ARGN})
+  set(name ${ARG_LABEL}.${suite}.${server})
+  perdix_command_test(${name} LABEL valkey TIMEOUT 900 COMMAND
+    ${CMAKE_COMMAND} -E env
+      PERDIX_VALKEY_SERVERS=${PERDIX_VALKEY_SERVERS}
+      PERDIX_VALKEY_MODULE=$<TARGET_FILE:${ARG_MODULE}>
+      PERDIX_VALKEY_SERVER=${server}
+      PERDIX_FAILING_DEVICE=$<TARGET_FILE:perdix_failing_device>
+      ${ARG_ENVIRONMENT}
+      ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py -v)
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
+endfunction()
+
+foreach(server redis-7 valkey-8 valkey-9)
+  foreach(suite tables persistence replication keyspace errors device cluster)
+    perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
+  endforeach()
+endforeach()
