@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two minutes with the module: a table of 663,473 words is killed with its server and is back at
-once, beside an append-only file and an RDB file of the same words; then a node of a cluster is
+"""Two minutes with the module: a table of 663,473 words is killed with its server and answers
+again, beside an append-only file and an RDB file of the same words; then a node of a cluster is
 killed and its replica takes over.
 
     make demo-valkey

@@ -24,7 +24,7 @@ function(perdix_valkey_test suite server)
 endfunction()
 
 foreach(server redis-7 valkey-8 valkey-9)
-  foreach(suite tables persistence replication keyspace errors device cluster)
+  foreach(suite tables persistence replication keyspace errors device clients cluster)
     perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
   endforeach()
 endforeach()
