@@ -92,20 +92,20 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array<std::uint64_t, 2> kIntensities = {80, 20};
 
 constexpr std::uint64_t kLockForms = 3;
-constexpr std::uint64_t kOfLatency = 5;
+constexpr std::uint64_t kLatencyPhases = 5;
 
 /// The phases of figures about forms of NbTree, each with each number of threads.
 std::uint64_t phases_of_forms(const std::string& figure, const Config& config) {
   const auto threads = static_cast<std::uint64_t>(config.threads.size());
   if (figure == "conflicts") return threads * kLockForms * 2;
   if (figure == "locks") return threads * kLockForms * (1 + kIntensities.size());
-  if (figure == "decoupled") return threads * 2 * 2 * kOfLatency;
+  if (figure == "decoupled") return threads * 2 * 2 * kLatencyPhases;
   return 0;
 }
 
 /// How many phases a round has, for the display of progress.
 std::uint64_t phases_of(const Config& config) {
-  const auto engines = static_cast<std::uint64_t>(config.engines.size());
+  const auto systems = static_cast<std::uint64_t>(config.systems.size());
   const auto persistent = static_cast<std::uint64_t>(std::ranges::count_if(
       config.systems, [](const std::string& name) { return find_system(name).persistent; }));
   std::uint64_t phases = 0;
@@ -144,12 +144,12 @@ class Round {
   struct Trial {
     Trial(const Round& round, const std::string& name, unsigned number_of_threads,
           DomainChoice domain)
-        : Trial(round, find_engine(name), number_of_threads, domain) {}
+        : Trial(round, find_system(name), number_of_threads, domain) {}
 
     /// `to_count`: null, or counts from the first phase that is counted() on.
-    Trial(const Round& round, const Engine& contender, unsigned number_of_threads,
-          DomainChoice domain, Meter* to_count = nullptr)
-        : engine(contender), threads(number_of_threads), meter(to_count), directory(round.parent_) {
+    Trial(const Round& round, const System& chosen, unsigned number_of_threads, DomainChoice domain,
+          Meter* to_count = nullptr)
+        : system(chosen), threads(number_of_threads), meter(to_count), directory(round.parent_) {
       if (meter != nullptr) meter->open();
       Setup setup;
       setup.data.seed = round.config_.seed;
@@ -355,7 +355,7 @@ class Round {
                   {{"of a million", Unit::count}, {"throughput", Unit::operations_per_second}},
                   {}};
     for (const std::uint64_t threads : config_.threads) {
-      for (const Engine* form : {&counted(), &write_locks(), &all_locks()}) {
+      for (const System* form : {&counted(), &write_locks(), &all_locks()}) {
         Trial trial(*this, *form, static_cast<unsigned>(threads), DomainChoice::detect);
         phase(trial, find_workload("load"), config_.records);
         const std::uint64_t before = conflicts_in(*trial.store);
@@ -377,7 +377,7 @@ class Round {
                   {{"throughput", Unit::operations_per_second}, {"p99", Unit::nanoseconds}},
                   {}};
     for (const std::uint64_t threads : config_.threads) {
-      for (const Engine* form : {&lock_free(), &write_locks(), &all_locks()}) {
+      for (const System* form : {&lock_free(), &write_locks(), &all_locks()}) {
         Trial trial(*this, *form, static_cast<unsigned>(threads), DomainChoice::detect);
         phase(trial, find_workload("load"), config_.records);
         for (const std::uint64_t writes : kIntensities) {
@@ -407,7 +407,7 @@ class Round {
     for (const std::uint64_t threads : config_.threads) {
       for (const auto& [choice, label] : {std::pair{DomainChoice::cpu_cache, "eADR"},
                                           std::pair{DomainChoice::memory_controller, "ADR"}}) {
-        for (const Engine* form : {&lock_free(), &metadata_in_pm()}) {
+        for (const System* form : {&lock_free(), &metadata_in_pm()}) {
           Trial trial(*this, *form, static_cast<unsigned>(threads), choice, meter.get());
           const std::string suffix = fmt::format("{}, {}", label, threads_text(threads));
           add_decoupled(figure, trial, suffix);
@@ -431,7 +431,7 @@ class Round {
       };
       figure.rows.push_back(
           {fmt::format("{}, {}", operation, suffix),
-           trial.engine.name,
+           trial.system.name,
            {result.seconds * 1e9 / static_cast<double>(result.done),
             static_cast<double>(result.latency.percentile(50)), each("lines flushed"),
             each("PM lines written"), each("PM lines read")}});

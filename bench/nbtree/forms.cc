@@ -7,9 +7,9 @@
 
 #include <perdix/pool.h>
 
-#include "engines/perdix_map.h"
 #include "index/common/open_or_remove.h"
 #include "index/nbtree/variants.h"
+#include "systems/perdix_map.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench::figures {
@@ -27,9 +27,9 @@ class VariantMap {
         tree_(detail::index::open_typed<Variant<Form>, Number, Number>(pool_, "bench", kEngineName,
                                                                        {})) {}
 
-  class Session {
+  class Client {
    public:
-    Session(Variant<Form>& tree, detail::pool::PoolCore& core) : tree_(tree), core_(core) {}
+    Client(Variant<Form>& tree, detail::pool::PoolCore& core) : tree_(tree), core_(core) {}
 
     bool get(Number key, Sink& sink) {
       const auto value = tree_.get(key);
@@ -50,7 +50,7 @@ class VariantMap {
     detail::pool::PoolCore& core_;
   };
 
-  Session session() { return Session(*tree_, *pool_.core()); }
+  Client client() { return Client(*tree_, *pool_.core()); }
   const Variant<Form>& tree() const { return *tree_; }
 
  private:
@@ -69,7 +69,7 @@ class StoreOf final : public FormStore {
   explicit StoreOf(const Setup& setup) : data_(setup.data), map_(setup) {}
 
   ShareResult run(const Share& share, const std::function<void()>& ready) override {
-    Worker<typename VariantMap<Form>::Session, Number, Number> worker(map_.session(), data_, share);
+    Worker<typename VariantMap<Form>::Client, Number, Number> worker(map_.client(), data_, share);
     ready();
     return worker.run();
   }
@@ -91,7 +91,7 @@ class StoreOf final : public FormStore {
 };
 
 template <class Form>
-Engine engine_of(std::string name, std::string summary) {
+System system_of(std::string name, std::string summary) {
   return {std::move(name),
           std::move(summary),
           true,
@@ -104,31 +104,31 @@ Engine engine_of(std::string name, std::string summary) {
 
 }  // namespace
 
-const Engine& lock_free() {
-  static const Engine engine = engine_of<LockFree>("NBTree", "lock-free, as the library has it");
-  return engine;
+const System& lock_free() {
+  static const System system = system_of<LockFree>("NBTree", "lock-free, as the library has it");
+  return system;
 }
 
-const Engine& counted() {
-  static const Engine engine = engine_of<Counted>("NBTree", "lock-free, counts conflicts");
-  return engine;
+const System& counted() {
+  static const System system = system_of<Counted>("NBTree", "lock-free, counts conflicts");
+  return system;
 }
 
-const Engine& write_locks() {
-  static const Engine engine = engine_of<WriteLocks>("NBTree-W", "a lock in a leaf for writes");
-  return engine;
+const System& write_locks() {
+  static const System system = system_of<WriteLocks>("NBTree-W", "a lock in a leaf for writes");
+  return system;
 }
 
-const Engine& all_locks() {
-  static const Engine engine =
-      engine_of<AllLocks>("NBTree-WR", "a lock in a leaf for reads and writes");
-  return engine;
+const System& all_locks() {
+  static const System system =
+      system_of<AllLocks>("NBTree-WR", "a lock in a leaf for reads and writes");
+  return system;
 }
 
-const Engine& metadata_in_pm() {
-  static const Engine engine =
-      engine_of<MetadataInPm>("not decoupled", "a leaf's metadata is in PM");
-  return engine;
+const System& metadata_in_pm() {
+  static const System system =
+      system_of<MetadataInPm>("not decoupled", "a leaf's metadata is in PM");
+  return system;
 }
 
 std::uint64_t conflicts_in(const Store& store) {

@@ -90,7 +90,7 @@ class Report(RunOnce, unittest.TestCase):
     def test_conflicts_of_each_form_and_number_of_threads(self):
         forms = ("NBTree", "NBTree-W", "NBTree-WR")
         wanted = [(threads, form) for threads in ("1 thread", "2 threads") for form in forms]
-        seen = [(row["group"], row["contender"]) for row in self.rows("conflicts")]
+        seen = [(row["group"], row["system"]) for row in self.rows("conflicts")]
         self.assertEqual(seen, wanted)
         for row in self.rows("conflicts"):
             self.assertGreater(row["throughput"], 0)
@@ -105,7 +105,7 @@ class Report(RunOnce, unittest.TestCase):
             for threads in ("1 thread", "2 threads") for form in ("NBTree", "not decoupled")
         }
         rows = self.rows("decoupled")
-        self.assertEqual({(row["group"], row["contender"]) for row in rows}, wanted)
+        self.assertEqual({(row["group"], row["system"]) for row in rows}, wanted)
         self.assertEqual(len(rows), len(wanted))
         for row in rows:
             self.assertGreater(row["mean"], 0)
@@ -118,7 +118,7 @@ class Report(RunOnce, unittest.TestCase):
             for form in ("NBTree", "NBTree-W", "NBTree-WR")
         }
         rows = self.rows("locks")
-        self.assertEqual({(row["group"], row["contender"]) for row in rows}, wanted)
+        self.assertEqual({(row["group"], row["system"]) for row in rows}, wanted)
         for row in rows:
             self.assertGreater(row["throughput"], 0)
             self.assertGreater(row["p99"], 0)

@@ -73,7 +73,7 @@ template <class K>
 util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Codec<K>& keys,
                                                  Root& root, const Ledger& ledger) {
   util::HugeVector<ListedAnchor<K>> anchors;
-  anchors.reserve(kMostRegions + ledger.page_bytes() / sizeof(Anchor));
+  anchors.reserve(kMaxRegions + ledger.page_bytes() / sizeof(Anchor));
   const auto add = [&](Anchor& anchor) {
     anchors.push_back({keys.view(pm::load(anchor.low)), &anchor});
   };

@@ -117,14 +117,14 @@ inline constexpr pm::Offset kNoBlock = 2;
 /// structure modifications, which name all else.
 inline constexpr unsigned kStripes = 64;
 inline constexpr unsigned kOperationStripes = kStripes / 2;
-inline constexpr unsigned kMostRegions = 4;
+inline constexpr unsigned kMaxRegions = 4;
 
 /// Where everything else is found.
 struct Root {
   std::uint64_t magic;  ///< kRootMagic, constant
   pm::Offset first;     ///< N1; the commit word of a drop's steps
   std::array<std::uint64_t, 6> reserved;
-  std::array<Anchor, kMostRegions> anchors;  ///< the first anchor of each region of keys
+  std::array<Anchor, kMaxRegions> anchors;  ///< the first anchor of each region of keys
   std::array<Stripe, kStripes> stripes;
 };
 

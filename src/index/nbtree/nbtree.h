@@ -1,5 +1,5 @@
-// NbTree, the engine (nbtree.txt): a lock-free B+-tree whose leaves lie in PM and are searched by
-// metadata in DRAM.
+// NbTree, the engine (NBTree, docs/papers.md): a lock-free B+-tree whose leaves lie in PM and are
+// searched by metadata in DRAM.
 //
 //   entry.h           the states of an entry: the heart of the protocol
 //   entry_protocol.h  how entries are read and change; which of several inserts wins
@@ -46,8 +46,7 @@
 #include "index/common/batch.h"
 #include "index/common/codec.h"
 #include "index/common/typed_tree.h"
-#include "index/common/word.h"
-#include "index/common/word_codec.h"
+#include "index/common/value_codec.h"
 #include "index/nbtree/conflicts.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/form.h"
@@ -197,7 +196,7 @@ class WordTree : public pool::OpenIndex {
   pool::IndexHandle handle_;
   const EntryProtocol<K> entries_;
   Keys keys_;
-  WordCodec codec_;
+  ValueCodec codec_;
   [[no_unique_address]] mutable Conflicts<Form::kCountsConflicts> conflicts_;
   const MetadataCopies copies_;
   mutable Upkeep<K> upkeep_;  // all that calls that only read change, too

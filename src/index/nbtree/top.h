@@ -78,8 +78,8 @@ class Top {
         release_(release),
         release_leaf_(release_leaf),
         context_(context) {
-    built_.reserve(kMostNodes);
-    replaced_.reserve(kMostNodes);
+    built_.reserve(kMaxNodes);
+    replaced_.reserve(kMaxNodes);
   }
   /// Releases the positions that have gone and could not be removed for want of memory.
   ~Top();
@@ -132,10 +132,10 @@ class Top {
 
  private:
   static constexpr unsigned kGroups = 16;
-  static constexpr unsigned kOfAGroup = 4;
-  static constexpr unsigned kFanout = kGroups * kOfAGroup;
-  static constexpr std::size_t kMostLevels = 32;
-  static constexpr std::size_t kMostNodes = 2 * kMostLevels + 1;  // that a change makes or replaces
+  static constexpr unsigned kChildrenPerGroup = 4;
+  static constexpr unsigned kFanout = kGroups * kChildrenPerGroup;
+  static constexpr std::size_t kMaxLevels = 32;
+  static constexpr std::size_t kMaxNodes = 2 * kMaxLevels + 1;  // that a change makes or replaces
 
   // What a position has in its four bits: which requests have come, and which were applied.
   static constexpr unsigned kCome = kAdd | kRemove, kAppliedShift = 2;
@@ -153,9 +153,9 @@ class Top {
   /// Some children, and beside them the keys that tell them apart: so a search that has found a key
   /// has its child as well, and does not wait for memory again.
   struct Group {
-    std::array<Key, kOfAGroup - 1>
+    std::array<Key, kChildrenPerGroup - 1>
         keys;  // low bound of the first position below each but the first
-    std::array<std::atomic<Below>, kOfAGroup> children;
+    std::array<std::atomic<Below>, kChildrenPerGroup> children;
   };
 
   /// Two levels in one: a search compares all `firsts` together, and then the keys of one group.
@@ -168,16 +168,22 @@ class Top {
     static std::size_t bytes(unsigned count) {
       return sizeof(Node) + groups_for(count) * sizeof(Group);
     }
-    static unsigned groups_for(unsigned count) { return (count + kOfAGroup - 1) / kOfAGroup; }
+    static unsigned groups_for(unsigned count) {
+      return (count + kChildrenPerGroup - 1) / kChildrenPerGroup;
+    }
 
     Key& key(unsigned i) {
-      return i % kOfAGroup == 0 ? firsts[i / kOfAGroup]
-                                : groups[i / kOfAGroup].keys[i % kOfAGroup - 1];
+      return i % kChildrenPerGroup == 0
+                 ? firsts[i / kChildrenPerGroup]
+                 : groups[i / kChildrenPerGroup].keys[i % kChildrenPerGroup - 1];
     }
     Key key(unsigned i) const { return const_cast<Node*>(this)->key(i); }
-    std::atomic<Below>& slot(unsigned i) { return groups[i / kOfAGroup].children[i % kOfAGroup]; }
+    std::atomic<Below>& slot(unsigned i) {
+      return groups[i / kChildrenPerGroup].children[i % kChildrenPerGroup];
+    }
     Below below(unsigned i) const {
-      return groups[i / kOfAGroup].children[i % kOfAGroup].load(std::memory_order_acquire);
+      return groups[i / kChildrenPerGroup].children[i % kChildrenPerGroup].load(
+          std::memory_order_acquire);
     }
     Node* node(unsigned i) const { return node_of(below(i)); }
 
@@ -331,7 +337,7 @@ template <class K>
         std::clamp(util::count_not_above(node.firsts, goal.key), 1U, Node::groups_for(node.count)) -
         1;
     const unsigned in_group = util::count_not_above(node.groups[group].keys, goal.key);
-    return std::min(group * kOfAGroup + in_group, node.count - 1U);
+    return std::min(group * kChildrenPerGroup + in_group, node.count - 1U);
   } else {
     unsigned count = 0;
     for (unsigned end = node.count; count < end;) {
@@ -385,7 +391,7 @@ auto Top<K>::make(unsigned level, const Child* begin, const Child* end) -> Node*
   Child none{};
   if constexpr (std::is_integral_v<K>) none.low = std::numeric_limits<K>::max();
   node->firsts.fill(none.low);
-  for (unsigned i = 0; i < Node::groups_for(count) * kOfAGroup; ++i) {
+  for (unsigned i = 0; i < Node::groups_for(count) * kChildrenPerGroup; ++i) {
     const Child& child = i < count ? begin[i] : none;
     node->key(i) = child.low;
     node->slot(i).store(child.below, std::memory_order_relaxed);
