@@ -1,9 +1,9 @@
-#include <perdix/error.h>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
-#include <set>
-#include <string>
+#include <perdix/error.h>
 
 namespace perdix {
 namespace {

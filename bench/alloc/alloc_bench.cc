@@ -9,13 +9,9 @@
 //   fifo   allocate a block of 64, 256 or 1120 bytes, free the one that was allocated 10,000 ago
 //
 //   alloc_bench [--benchmark_filter=...]
-#include <benchmark/benchmark.h>
 #include <fcntl.h>
-#include <libpmemobj.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <perdix/error.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +21,11 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <benchmark/benchmark.h>
+#include <libpmemobj.h>
+
+#include <perdix/error.h>
 
 #include "alloc/calloc.h"
 

@@ -6,8 +6,8 @@
 #include <iostream>
 #include <ostream>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/outputs.h"

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
 #include <perdix/error.h>
 
 #include "common/environment.h"

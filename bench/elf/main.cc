@@ -1,7 +1,7 @@
 // elf_bench: the experiments of the paper on selective caching in Elf.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "common/command_line.h"
 #include "common/options.h"

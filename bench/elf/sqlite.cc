@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <fmt/format.h>
 #include <perdix/error.h>
 
 #include "elf/systems.h"

@@ -1,10 +1,9 @@
 #include "nbtree/providers.h"
 
-#include <string_view>
-
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "epoch/guard.h"
 #include "index/nbtree/ledger.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "common/command_line.h"
 #include "common/options.h"

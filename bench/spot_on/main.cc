@@ -1,7 +1,7 @@
 // spot_on_bench: the experiments of the SpTree paper's section 3 (Zhao et al., ICPE 2024).
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "common/command_line.h"
 #include "common/options.h"

@@ -1,6 +1,6 @@
-#include <perdix/cceh.h>
-
 #include <vector>
+
+#include <perdix/cceh.h>
 
 #include "systems/systems.h"
 #include "systems/with_technique.h"

@@ -1,8 +1,8 @@
-#include <perdix/elimda.h>
-
 #include <chrono>
 #include <thread>
 #include <vector>
+
+#include <perdix/elimda.h>
 
 #include "systems/perdix_map.h"
 #include "systems/systems.h"

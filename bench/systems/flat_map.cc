@@ -2,9 +2,9 @@
 //
 // Numbers have Boost's hash, which the map mixes. The map grows as it fills, unless pools start
 // with their full size: then it reserves its full size, too.
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include <string>
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "systems/string_hash.h"
 #include "systems/systems.h"

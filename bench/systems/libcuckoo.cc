@@ -2,10 +2,10 @@
 //
 // It has its default options. It doubles as it fills, unless pools start with their full size: then
 // it reserves its full size, too.
-#include <libcuckoo/cuckoohash_map.hh>
-
 #include <functional>
 #include <string>
+
+#include <libcuckoo/cuckoohash_map.hh>
 
 #include "systems/string_hash.h"
 #include "systems/systems.h"

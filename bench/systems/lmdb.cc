@@ -1,9 +1,8 @@
 // LMDB, one transaction per operation: the granularity at which an index acknowledges.
-#include <lmdb.h>
-
 #include <memory>
 
 #include <fmt/format.h>
+#include <lmdb.h>
 
 #include <perdix/error.h>
 

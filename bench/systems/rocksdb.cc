@@ -1,13 +1,12 @@
 // RocksDB with its write-ahead log on.
-#include <rocksdb/cache.h>
-#include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/table.h>
-
 #include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
 
 #include <perdix/error.h>
 

@@ -2,14 +2,13 @@
 //
 // Its own hash and its own allocator, which is TBB's scalable one. It doubles as it is filled,
 // unless pools begin with their full size: then it begins with a bucket for each record.
-#include <tbb/concurrent_hash_map.h>
-#include <tbb/scalable_allocator.h>
-#include <tbb/version.h>
-
 #include <string>
 #include <type_traits>
 
 #include <fmt/format.h>
+#include <tbb/concurrent_hash_map.h>
+#include <tbb/scalable_allocator.h>
+#include <tbb/version.h>
 
 #include "systems/string_hash.h"
 #include "systems/systems.h"

@@ -2,15 +2,14 @@
 //
 // tkrzw does not grow its array of buckets, and its documentation asks for more buckets than
 // records. It is therefore always told the number of records. Values are read in place.
-#include <tkrzw_dbm_hash.h>
-#include <tkrzw_lib_common.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <tkrzw_dbm_hash.h>
+#include <tkrzw_lib_common.h>
 
 #include <perdix/error.h>
 

@@ -3,14 +3,13 @@
 //
 // Reclamation by epochs (new_epoch_based), its own hash. It doubles as it is filled, unless pools
 // begin with their full size: then it begins with its own. It has no call that replaces a value.
+#include <algorithm>
 #include <array>  // before xenium, which lacks it
+#include <string>
+#include <type_traits>
 
 #include <xenium/reclamation/generic_epoch_based.hpp>
 #include <xenium/vyukov_hash_map.hpp>
-
-#include <algorithm>
-#include <string>
-#include <type_traits>
 
 #include "systems/string_hash.h"
 #include "systems/systems.h"

@@ -1,7 +1,7 @@
 // tips_bench: the experiments of Tips' paper that need no more than two cores.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "common/command_line.h"
 #include "common/options.h"

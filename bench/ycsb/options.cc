@@ -3,8 +3,8 @@
 #include <functional>
 #include <map>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "common/options.h"
 #include "systems/systems.h"

@@ -1,11 +1,12 @@
 #include "alloc/calloc.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <algorithm>
 #include <cassert>
 #include <limits>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "alloc/recovery.h"
 #include "epoch/guard.h"

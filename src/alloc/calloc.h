@@ -12,12 +12,12 @@
 // All of it is thread-safe. Nothing belongs to a thread, and there is nothing to register.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
+
+#include <perdix/types.h>
 
 #include "alloc/heap.h"
 #include "alloc/inspector.h"

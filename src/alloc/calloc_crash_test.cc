@@ -1,8 +1,6 @@
 // Crashes the allocator at sampled events of random operations, in all ways that the persistence
 // model allows, opens what is left, and crashes that recovery again. Only in the instrumented
 // build.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+
+#include <gtest/gtest.h>
 
 #include "alloc/calloc.h"
 #include "alloc/test_crash.h"

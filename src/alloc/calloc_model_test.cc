@@ -1,10 +1,10 @@
 // Random operations against a map, with reopening at random points.
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
+
+#include <gtest/gtest.h>
 
 #include "alloc/calloc.h"
 #include "alloc/test_space.h"

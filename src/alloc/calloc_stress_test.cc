@@ -1,11 +1,11 @@
 // Many threads allocate, free, and exhaust the space; readers watch that nothing is used too early.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "alloc/calloc.h"
 #include "alloc/test_space.h"

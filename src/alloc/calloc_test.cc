@@ -1,8 +1,5 @@
 #include "alloc/calloc.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,6 +7,9 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "alloc/test_space.h"
 #include "epoch/guard.h"

@@ -1,10 +1,11 @@
 #include "alloc/chunks.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <cassert>
 #include <iterator>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "pm/access.h"
 

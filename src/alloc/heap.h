@@ -12,13 +12,13 @@
 // so a thread that is suspended there does not stop others that need a span of an existing chunk.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
+
+#include <perdix/types.h>
 
 #include "alloc/chunks.h"
 #include "alloc/span_map.h"

@@ -1,11 +1,12 @@
 // How the heap discovers what lies in PM, and makes the DRAM objects for it.
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <bit>
 #include <cassert>
 #include <limits>
 #include <new>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "alloc/heap.h"
 #include "alloc/inspector.h"

@@ -1,8 +1,9 @@
 // What the heap finds of a pool that was there before it was opened.
-#include <gtest/gtest.h>
-#include <perdix/error.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include <perdix/error.h>
 
 #include "alloc/calloc.h"
 #include "alloc/test_space.h"

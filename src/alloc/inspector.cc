@@ -1,9 +1,9 @@
 #include "alloc/inspector.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
+
+#include <fmt/format.h>
 
 #include "alloc/marks.h"
 #include "alloc/size_class.h"

@@ -4,11 +4,11 @@
 // Thread-safe. While operations run, each word is read as it is at one moment.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <vector>
+
+#include <perdix/types.h>
 
 #include "alloc/chunks.h"
 #include "alloc/view.h"

@@ -1,8 +1,8 @@
 #include "alloc/record.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::alloc {
 namespace {

@@ -1,10 +1,11 @@
 #include "alloc/recovery.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "alloc/calloc.h"
 #include "alloc/record.h"

@@ -1,9 +1,10 @@
 #include "alloc/session.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <cassert>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "alloc/calloc.h"
 #include "pm/access.h"

@@ -1,9 +1,9 @@
 #include "alloc/span_map.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <bitset>
+
+#include <gtest/gtest.h>
 
 #include "util/random.h"
 

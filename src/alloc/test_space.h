@@ -3,13 +3,13 @@
 
 #include <sys/mman.h>
 
-#include <perdix/error.h>
-
 #include <array>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
+
+#include <perdix/error.h>
 
 #include "alloc/calloc.h"
 

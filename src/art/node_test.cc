@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <map>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "art/node_edit.h"
 #include "art/node_search.h"

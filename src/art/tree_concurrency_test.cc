@@ -1,9 +1,6 @@
 // Concurrent readers and writers on few keys, so that they meet, with invariants that must hold at
 // every moment. Nodes and items lie on the heap: the sanitizers see a use after the free, and a
 // read that isn't ordered.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -11,6 +8,9 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "art/test_support.h"
 #include "art/tree.h"

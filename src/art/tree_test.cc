@@ -2,14 +2,14 @@
 // boundary.
 #include "art/tree.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "art/test_support.h"
 #include "epoch/guard.h"

@@ -1,8 +1,8 @@
 #include "epoch/guard.h"
 
-#include <gtest/gtest.h>
-
 #include <thread>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::epoch {
 namespace {

@@ -1,13 +1,13 @@
 #include "epoch/reclaimer.h"
 
-#include <fmt/format.h>
-#include <urcu/urcu-bp.h>
-
 #include <cassert>
 #include <chrono>
 #include <new>
 #include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
+#include <urcu/urcu-bp.h>
 
 #include <perdix/error.h>
 

@@ -1,13 +1,13 @@
 #include "epoch/reclaimer.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <semaphore>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 #include "util/random.h"

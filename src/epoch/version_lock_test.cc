@@ -1,10 +1,10 @@
 #include "epoch/version_lock.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::epoch {
 namespace {

@@ -1,7 +1,5 @@
 // Pools and indexes for programs in C: each call maps to one of perdix::Pool or perdix::Index, and
 // its exception becomes a code and a message of the thread.
-#include <perdix/tips_c.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -17,6 +15,7 @@
 #include <perdix/error.h>
 #include <perdix/index.h>
 #include <perdix/pool.h>
+#include <perdix/tips_c.h>
 
 #include "index/tips/c_plugin.h"
 

@@ -1,9 +1,9 @@
 #include "index/engine.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include <perdix/error.h>
 

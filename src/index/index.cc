@@ -1,10 +1,10 @@
 // The public interface of bytes.
-#include <perdix/index.h>
-#include <perdix/key_range.h>
+#include <algorithm>
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <perdix/index.h>
+#include <perdix/key_range.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/engine.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 #include <perdix/ordered_index.h>
 

@@ -1,11 +1,11 @@
 // The public Pool. pool/ handles the file. This file has the parts that need the engines: finishing
 // drops, checking.
-#include <perdix/pool.h>
+#include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
+#include <perdix/pool.h>
 
 #include "index/engine.h"
 #include "index/tips/core.h"

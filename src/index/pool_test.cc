@@ -1,11 +1,11 @@
 // Pools and their indexes: drops that can't be carried out, engines that are not known,
 // constructors that fail. None of it may cost anything but the index itself.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include <perdix/perdix.h>
 

@@ -1,7 +1,6 @@
 #include "pm/file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -18,6 +17,8 @@
 #include <cstring>
 #include <new>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,10 +1,11 @@
 // Huge pages of tmpfs.
 #include "pm/huge_pages.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pm/file.h"
 #include "pm/mapping.h"

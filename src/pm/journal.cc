@@ -1,12 +1,13 @@
 #include "pm/journal.h"
 
-#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -2,14 +2,14 @@
 // the kernel may have written back in between, is replayed and compared with what was durable.
 #include "pm/journal.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstring>
 #include <map>
 #include <set>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

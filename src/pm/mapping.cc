@@ -1,8 +1,6 @@
 #include "pm/mapping.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <libpmem2.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +13,9 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
+#include <libpmem2.h>
 
 #include <perdix/error.h>
 

@@ -1,5 +1,4 @@
 // PageSync when there is no memory. This program has its own operator new and msync().
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,6 +6,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+
+#include <gtest/gtest.h>
 
 #include "pm/page_sync.h"
 

@@ -1,10 +1,10 @@
 // Compare-and-swap of words and of pairs in PM.
 #include "pm/persist.h"
 
-#include <gtest/gtest.h>
-
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::pm {
 namespace {

@@ -1,10 +1,10 @@
 #include "pool/as_errors.h"
 
-#include <fmt/format.h>
-
 #include <new>
 #include <stdexcept>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

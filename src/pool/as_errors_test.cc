@@ -1,12 +1,12 @@
 #include "pool/as_errors.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

@@ -1,11 +1,11 @@
 #include "pool/background.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <optional>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::pool {
 namespace {

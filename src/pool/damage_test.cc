@@ -1,7 +1,5 @@
 // Crashes and damage in the pool's own area: whatever its bytes are, the result is a pool or an
 // Error, and what a torn write leaves is the old or the new state.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -9,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "pool/test_pool.h"
 #include "util/random.h"

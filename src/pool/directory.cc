@@ -1,11 +1,11 @@
 #include "pool/directory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,11 +1,12 @@
 #include "pool/file_lock.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

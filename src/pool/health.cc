@@ -1,11 +1,12 @@
 #include "pool/health.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
 #include <new>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,8 +1,8 @@
 #include "pool/placement.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,6 +1,5 @@
 #include "pool/pool_core.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,8 @@
 #include <exception>
 #include <new>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 
@@ -20,11 +21,11 @@
 namespace perdix::detail::pool {
 namespace {
 
+constexpr std::uint64_t kDefaultMaxSize = std::uint64_t{1} << 40;
+
 constexpr std::uint64_t round_up(std::uint64_t size) {
   return (size + kGrowthUnit - 1) / kGrowthUnit * kGrowthUnit;
 }
-
-constexpr std::uint64_t kDefaultMaxSize = std::uint64_t{1} << 40;
 
 /// The limit of growth, in whole units: what the options ask for, else what the pool remembers.
 std::uint64_t checked_max_size(const PoolOptions& options, std::uint64_t remembered,
@@ -95,8 +96,7 @@ void require_same(const IndexInfo& found, const IndexInfo& wanted, const std::st
 
 }  // namespace
 
-/// No thread may fork between the opening of the file and the moment from which children are kept
-/// out.
+/// No thread may fork between the opening of the file and the moment when children are kept out.
 template <class MakeFile>
 std::shared_ptr<PoolCore> PoolCore::lock_file(MakeFile file) {
   const auto give_up = [](PoolCore* core) {

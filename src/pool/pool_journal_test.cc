@@ -1,7 +1,7 @@
 // Pools with a journal: what an opening finds in it, in which domain and for what purpose.
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "pool/claim_image.h"
 #include "pool/test_pool.h"

@@ -1,11 +1,11 @@
 #include "pool/superblock.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 #include <perdix/pool.h>

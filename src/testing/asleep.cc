@@ -1,9 +1,9 @@
 #include "testing/asleep.h"
 
-#include <fmt/format.h>
-
 #include <fstream>
 #include <string>
+
+#include <fmt/format.h>
 
 namespace perdix::testing {
 

@@ -1,8 +1,9 @@
 // The traits of the engines of this release. A separate source file, since test programs replace it
 // by one that adds the toys of tests/toys.
+#include "engine_list.h"
+
 #include <array>
 
-#include "engine_list.h"
 #include "testing/engine_traits.h"
 
 namespace perdix::testing {

@@ -1,6 +1,7 @@
 #include "testing/engine_traits.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 namespace perdix::testing {

@@ -1,9 +1,9 @@
 #include "testing/expectation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "util/hash.h"
 #include "util/random.h"

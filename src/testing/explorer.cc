@@ -1,13 +1,13 @@
 #include "testing/explorer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <exception>
 #include <limits>
 #include <numeric>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

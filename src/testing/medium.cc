@@ -1,13 +1,14 @@
 #include "testing/medium.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

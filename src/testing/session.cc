@@ -1,12 +1,12 @@
 #include "testing/session.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace perdix::testing {
 namespace {

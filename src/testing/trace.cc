@@ -1,9 +1,9 @@
 #include "testing/trace.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
+
+#include <fmt/format.h>
 
 namespace perdix::testing {
 

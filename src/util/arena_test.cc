@@ -1,6 +1,5 @@
 #include "util/arena.h"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,6 +15,8 @@
 #include <new>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "util/random.h"
 

@@ -11,11 +11,11 @@
 // warnings.
 #define XXH_VECTOR XXH_AVX2
 #endif
-#include <xxhash.h>
-
 #include <bit>
 #include <cstdint>
 #include <string_view>
+
+#include <xxhash.h>
 
 namespace perdix::detail::util {
 

@@ -1,10 +1,10 @@
 #include "util/hash.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <string>
 #include <unordered_set>
+
+#include <gtest/gtest.h>
 
 #include "util/checksum.h"
 #include "util/random.h"

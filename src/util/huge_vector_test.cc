@@ -1,10 +1,10 @@
 #include "util/huge_vector.h"
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::util {
 namespace {

@@ -1,8 +1,8 @@
 #include "util/random.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::util {
 namespace {

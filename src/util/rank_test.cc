@@ -1,10 +1,10 @@
 #include "util/rank.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <limits>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "util/random.h"
 

@@ -1,7 +1,5 @@
 #include "util/spinning_shared_mutex.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -9,6 +7,8 @@
 #include <shared_mutex>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::util {
 namespace {

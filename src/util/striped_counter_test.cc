@@ -1,11 +1,11 @@
 #include "util/striped_counter.h"
 
-#include <gtest/gtest.h>
-
 #include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "util/spin_lock.h"
 

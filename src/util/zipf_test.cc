@@ -1,9 +1,9 @@
 #include "util/zipf.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::util {
 namespace {

@@ -1,9 +1,10 @@
 // Verification of every invariant that layout.h states, W1-W6, and of DRAM against PM.
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <array>
 #include <unordered_map>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "wal/log.h"
 

@@ -1,9 +1,9 @@
 #include "wal/head_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
+
+#include <fmt/format.h>
 
 #include "util/checksum.h"
 #include "util/hash.h"

@@ -1,8 +1,8 @@
 #include "wal/header.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
+
+#include <fmt/format.h>
 
 #include "pm/access.h"
 #include "util/checksum.h"

@@ -1,12 +1,12 @@
 #include "wal/log.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <exception>
 #include <limits>
 #include <random>
+
+#include <fmt/format.h>
 
 #include "pm/access.h"
 #include "wal/header.h"

@@ -45,8 +45,6 @@
 //   R5. What is merged is durable before end() is called.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -58,6 +56,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <perdix/types.h>
 
 #include "alloc/session.h"
 #include "pm/probe.h"

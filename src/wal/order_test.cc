@@ -1,9 +1,9 @@
 // In which order the log does what no crash of a single thread shows. Only in the instrumented
 // build.
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "pm/probe.h"
 #include "wal/test_log.h"

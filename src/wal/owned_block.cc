@@ -1,6 +1,7 @@
 #include "wal/owned_block.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "alloc/session.h"

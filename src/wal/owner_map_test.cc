@@ -1,9 +1,9 @@
 #include "wal/owner_map.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
 #include <unordered_map>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::wal {
 namespace {

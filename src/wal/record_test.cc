@@ -1,9 +1,9 @@
 // Where in a segment records lie.
 #include "wal/record.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::wal {
 namespace {

@@ -1,8 +1,8 @@
 #include "wal/segments.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "wal/owned_block.h"
 

@@ -1,8 +1,8 @@
 #include "wal/survivors.h"
 
-#include <fmt/format.h>
-
 #include <array>
+
+#include <fmt/format.h>
 
 #include "wal/owned_block.h"
 #include "wal/record.h"

@@ -2,9 +2,6 @@
 // Values contain their key and version.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -14,6 +11,9 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "support/contract.h"
 

@@ -5,7 +5,6 @@
 //
 // Exit status: 0 if all states were correct; 1 if one was not, with the command that opens it
 // again; 2 for a wrong command line.
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -13,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,6 +19,9 @@
 #include <fstream>
 #include <iostream>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "crash/plugged_subjects.h"
 #include "testing/explorer.h"

@@ -2,10 +2,10 @@
 // accepts correct structures.
 #include "testing/explorer.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <stdexcept>
+
+#include <gtest/gtest.h>
 
 #include "fake_maps.h"
 #include "testing/subjects/subjects.h"

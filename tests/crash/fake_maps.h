@@ -4,8 +4,6 @@
 // what the explorer must find.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -13,6 +11,8 @@
 #include <string>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "pm/access.h"
 #include "pm/persist.h"

@@ -1,8 +1,8 @@
 #include "crash/plugged_subjects.h"
 
-#include <fmt/format.h>
-
 #include <string>
+
+#include <fmt/format.h>
 
 #include <perdix/tips.h>
 

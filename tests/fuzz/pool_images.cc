@@ -1,7 +1,5 @@
 #include "fuzz/pool_images.h"
 
-#include <perdix/perdix.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,6 +7,8 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+
+#include <perdix/perdix.h>
 
 #include "alloc/calloc.h"
 #include "alloc/layout.h"

@@ -2,8 +2,6 @@
 // power fails at the n-th sync, or that sync fails. The content of the device must then be valid
 // and contain everything that was acknowledged. No call may return a value that the device lacks.
 // The next opening must show the content of the device, not the kernel's cache.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,6 +11,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "health/name_of.h"
 #include "pm/test_device.h"

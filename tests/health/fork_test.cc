@@ -1,7 +1,6 @@
 // A process that forks keeps its pools, and its children cannot use them. Real processes test this
 // for every engine x kinds.
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/fastfair.h>
 

@@ -1,9 +1,9 @@
 // How the cases of this folder are called.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "support/engines.h"
 #include "util/test_name.h"

@@ -1,6 +1,5 @@
 // The system cannot create threads. Opening a pool is then an Error without side effects, and open
 // indexes work without the threads that they would have started.
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "health/name_of.h"
 #include "support/engines.h"

@@ -1,8 +1,8 @@
 #include "kill/expectation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace perdix::test::kill {
 namespace {

@@ -1,13 +1,15 @@
 #include "kill/lane.h"
 
-#include <fmt/format.h>
-#include <perdix/perdix.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <thread>
+
+#include <fmt/format.h>
+
+#include <perdix/perdix.h>
 
 namespace perdix::test::kill {
 namespace {

@@ -1,6 +1,4 @@
 // Kills real processes at random moments and verifies their pools. See usage().
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,6 +9,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "kill/child.h"
 #include "kill/lane.h"

@@ -1,8 +1,8 @@
 #include "kill/plan.h"
 
-#include <fmt/format.h>
-
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "support/rng.h"
 

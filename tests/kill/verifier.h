@@ -3,14 +3,15 @@
 // works.
 #pragma once
 
-#include <fmt/format.h>
-#include <perdix/perdix.h>
-
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include <perdix/perdix.h>
 
 #include "kill/plan.h"
 #include "kill/process.h"

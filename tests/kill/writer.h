@@ -2,13 +2,13 @@
 // returned. Mode `apart` adds a reader and a thread that creates and drops a second index.
 #pragma once
 
-#include <perdix/perdix.h>
-
 #include <algorithm>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include <perdix/perdix.h>
 
 #include "kill/plan.h"
 #include "kill/process.h"

@@ -2,8 +2,6 @@
 // backup log. A crash may leave a pair valid in both. The next use of its bucket must clear the
 // pair's bit in the log, durably before the call returns. Otherwise a second crash could restore
 // the pair after it was erased.
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +11,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/elimda.h>
 #include <perdix/pool.h>

@@ -2,16 +2,15 @@
 // event of its operations. Lookups of all keys must still return, with the right results. The
 // writes fill logs, relocate buckets and split segments, so the writer stops while it holds any of
 // their locks.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <array>
 #include <filesystem>
 #include <future>
 #include <optional>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/elimda.h>
 #include <perdix/pool.h>

@@ -2,8 +2,6 @@
 // a leaf freezes an insert that is about to yield to another insert of the same key. That other key
 // is then erased, so the frozen insert succeeds after all. If the erase is not durable yet, a crash
 // must not restore the other pair in its place.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <condition_variable>
 #include <cstdint>
@@ -14,6 +12,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include <perdix/nbtree.h>
 #include <perdix/pool.h>

@@ -2,7 +2,6 @@
 // finds no chain left tells the log that the restart is over; from then on the log counts adopted
 // chains only. A thread may be suspended in the middle of an adoption. The restart must not end
 // then, or the chain would be on no list and would be lost with the next reclamation.
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +14,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
 #include <perdix/fastfair.h>

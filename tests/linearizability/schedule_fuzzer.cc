@@ -3,10 +3,7 @@
 //
 // Exit status: 0 if all were; 1 if one was not, and the last line is the command that runs it
 // again.
-#include <perdix/index.h>
-
-#include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include "testing/linearizability/schedule_fuzzer.h"
 
 #include <chrono>
 #include <filesystem>
@@ -14,8 +11,12 @@
 #include <map>
 #include <optional>
 
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <perdix/index.h>
+
 #include "testing/linearizability/index_system.h"
-#include "testing/linearizability/schedule_fuzzer.h"
 #include "util/test_directory.h"
 
 namespace perdix::testing {

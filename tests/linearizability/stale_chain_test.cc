@@ -1,8 +1,6 @@
 // A merge out of place commits by replacing the old segment (Cceh) or leaf (FastFair), and then
 // ends the chain of the buffer. A crash in between leaves a stale chain. Recovery must end it, and
 // none of its pairs may reappear, whatever has been written to their keys since.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +8,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
 #include <perdix/fastfair.h>

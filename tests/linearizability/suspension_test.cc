@@ -5,10 +5,6 @@
 // There is an event before and after each store to PM, and before each flush and fence. So the
 // thread is suspended in all phases of a structure modification, within the allocator's sessions,
 // and while it holds its slot in the ledger.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -17,6 +13,9 @@
 #include <ostream>
 #include <string>
 #include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/nbtree.h>
 #include <perdix/pool.h>

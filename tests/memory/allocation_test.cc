@@ -2,8 +2,6 @@
 // so on. A call that throws Errc::no_memory has changed nothing, and a call that returns is
 // complete. Threads of the pool postpone their work while their allocations fail. At the end the
 // index must equal the model, and the pool must be valid.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -15,6 +13,8 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/perdix.h>
 

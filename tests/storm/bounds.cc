@@ -1,11 +1,12 @@
 #include "storm/bounds.h"
 
-#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "storm/verify.h"
 #include "support/values.h"

@@ -4,10 +4,10 @@
 // throws a Finding.
 #pragma once
 
-#include <perdix/perdix.h>
-
 #include <optional>
 #include <string_view>
+
+#include <perdix/perdix.h>
 
 #include "storm/board.h"
 #include "storm/client.h"

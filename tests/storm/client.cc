@@ -1,11 +1,11 @@
 #include "storm/client.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "storm/faults.h"
 

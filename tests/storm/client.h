@@ -3,14 +3,14 @@
 // thread may use it.
 #pragma once
 
-#include <perdix/perdix.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <perdix/perdix.h>
 
 #include "storm/board.h"
 #include "storm/plan.h"

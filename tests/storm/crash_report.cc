@@ -1,7 +1,6 @@
 #include "storm/crash_report.h"
 
 #include <execinfo.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/types.h>
 
@@ -11,6 +10,8 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
+
+#include <fmt/format.h>
 
 extern "C" const char __executable_start;  // by the linker: where this program is loaded
 

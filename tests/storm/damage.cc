@@ -1,10 +1,11 @@
-#include <fmt/format.h>
-#include <perdix/perdix.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include <perdix/perdix.h>
 
 #include "storm/client.h"
 #include "storm/disturb.h"

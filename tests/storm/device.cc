@@ -1,7 +1,6 @@
 #include "storm/device.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,8 @@
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "storm/board.h"
 

@@ -1,6 +1,5 @@
 #include "storm/disturb.h"
 
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,6 +14,8 @@
 #include <filesystem>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "storm/crash_report.h"
 #include "storm/faults.h"

@@ -1,8 +1,8 @@
 #include "storm/finale.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "storm/bounds.h"
 #include "storm/verify.h"

@@ -1,5 +1,4 @@
 // A storm: random configurations of everything together, against models. See kUsage.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,6 +10,8 @@
 #include <list>
 #include <string>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "storm/disturb.h"
 #include "storm/plan.h"

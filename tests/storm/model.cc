@@ -1,8 +1,8 @@
 #include "storm/model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace perdix::test::storm {
 namespace {

@@ -1,10 +1,10 @@
 #include "storm/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <csignal>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "engine_list.h"
 #include "support/rng.h"

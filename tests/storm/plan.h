@@ -3,9 +3,6 @@
 // allow.
 #pragma once
 
-#include <perdix/pool.h>
-#include <perdix/types.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -13,6 +10,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <perdix/pool.h>
+#include <perdix/types.h>
 
 #include "storm/shape.h"
 #include "support/domain.h"

@@ -1,11 +1,11 @@
 #include "storm/shape.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "support/keys.h"
 #include "support/rng.h"

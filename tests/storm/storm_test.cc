@@ -1,8 +1,8 @@
 // Tests of the parts of the storm that decide what is correct: the model, the shapes and the plan.
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "storm/model.h"
 #include "storm/plan.h"

@@ -1,8 +1,8 @@
 #include "storm/summary.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
+
+#include <fmt/format.h>
 
 namespace perdix::test::storm {
 

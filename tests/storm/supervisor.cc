@@ -1,6 +1,5 @@
 #include "storm/supervisor.h"
 
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "storm/crash_report.h"
 #include "storm/worker.h"

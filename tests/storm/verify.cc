@@ -1,9 +1,9 @@
 #include "storm/verify.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "support/compare.h"
 

@@ -2,9 +2,9 @@
 // throws a Finding. One thread may use them.
 #pragma once
 
-#include <perdix/perdix.h>
-
 #include <string>
+
+#include <perdix/perdix.h>
 
 #include "storm/board.h"
 #include "storm/client.h"

@@ -1,8 +1,6 @@
 #include "storm/worker.h"
 
 #include <execinfo.h>
-#include <fmt/format.h>
-#include <perdix/perdix.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -14,6 +12,10 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+
+#include <fmt/format.h>
+
+#include <perdix/perdix.h>
 
 #include "storm/bounds.h"
 #include "storm/client.h"

@@ -4,8 +4,6 @@
 // index.
 #pragma once
 
-#include <perdix/perdix.h>
-
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -13,6 +11,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <perdix/perdix.h>
 
 #include "support/datum.h"
 

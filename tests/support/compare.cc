@@ -1,10 +1,10 @@
 #include "support/compare.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <string_view>
+
+#include <fmt/format.h>
 
 namespace perdix::test {
 namespace {

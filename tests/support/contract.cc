@@ -1,12 +1,13 @@
 #include "support/contract.h"
 
 #include <errno.h>
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <exception>
 #include <iostream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "util/test_name.h"
 

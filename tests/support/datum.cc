@@ -1,8 +1,8 @@
 #include "support/datum.h"
 
-#include <fmt/format.h>
-
 #include <ostream>
+
+#include <fmt/format.h>
 
 #include <perdix/index.h>
 

@@ -3,8 +3,6 @@
 // orders them: numbers by value, bytes as unsigned, a prefix first.
 #pragma once
 
-#include <perdix/types.h>
-
 #include <compare>
 #include <cstdint>
 #include <iosfwd>
@@ -12,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+
+#include <perdix/types.h>
 
 namespace perdix::test {
 

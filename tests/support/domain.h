@@ -1,11 +1,11 @@
 // The persistence domains in which every suite runs, as the options that give them on any machine.
 #pragma once
 
-#include <perdix/pool.h>
-
 #include <array>
 #include <optional>
 #include <string_view>
+
+#include <perdix/pool.h>
 
 namespace perdix::test {
 

@@ -2,12 +2,12 @@
 // cmake/engines.cmake, and the toys.
 #pragma once
 
-#include <perdix/perdix.h>
-
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <perdix/perdix.h>
 
 #include "support/any_index.h"
 

@@ -3,14 +3,15 @@
 // use it, except for pool() and type().
 #pragma once
 
-#include <gtest/gtest.h>
-#include <perdix/perdix.h>
-
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include <perdix/perdix.h>
 
 #include "support/compare.h"
 #include "support/domain.h"

@@ -1,10 +1,10 @@
 #include "support/keys.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <set>
+
+#include <fmt/format.h>
 
 namespace perdix::test {
 namespace {

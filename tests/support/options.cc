@@ -1,8 +1,8 @@
 #include "support/options.h"
 
-#include <fmt/format.h>
-
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace perdix::test {
 

@@ -1,10 +1,10 @@
 #include "support/settings.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+
+#include <fmt/format.h>
 
 namespace perdix::test {
 namespace {

@@ -1,6 +1,4 @@
 // Users' indexes that are plugged into Tips: the promises that the library makes for them only.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -15,6 +13,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/index.h>
 #include <perdix/pool.h>

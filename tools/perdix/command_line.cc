@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 #include <perdix/index.h>

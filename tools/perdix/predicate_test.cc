@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <perdix/error.h>
 
 #include "perdix/elf_values.h"

@@ -1,6 +1,7 @@
-#include <fmt/format.h>
 #include <algorithm>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include <perdix/key_range.h>
 

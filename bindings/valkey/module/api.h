@@ -7,12 +7,12 @@
 
 #define REDISMODULE_API inline
 #define REDISMODULE_ATTR
-#include <redismodule.h>
-
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <redismodule.h>
 
 namespace perdix::valkey {
 

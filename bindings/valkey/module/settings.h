@@ -6,11 +6,11 @@
 // The configuration file wins over the arguments.
 #pragma once
 
-#include "api.h"
-
 #include <cstdint>
 
 #include <perdix/index.h>
+
+#include "api.h"
 
 namespace perdix::valkey {
 

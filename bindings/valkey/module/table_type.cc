@@ -1,6 +1,7 @@
 #include "table_type.h"
 
 #include <unistd.h>
+
 #include <array>
 
 #include "bytes.h"

@@ -1,13 +1,13 @@
 // What CCEH does to its segments and its directory: splits, what moved, what a crash leaves
 // unfinished, keys that hash alike, joining. The behaviour of the calls is tested by
 // tests/conformance, for all engines alike.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

@@ -2,6 +2,7 @@
 #include "index/cceh/recovery.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "pool/checked.h"

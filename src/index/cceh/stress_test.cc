@@ -1,11 +1,11 @@
 // Many threads in few small segments, so that splits and joins meet all calls.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <map>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/cceh/test_map.h"
 #include "util/random.h"

@@ -2,13 +2,13 @@
 // more often.
 #include "index/common/buffer_pool.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <bit>
 #include <optional>
 #include <set>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "index/common/write_buffer.h"
 

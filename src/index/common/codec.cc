@@ -1,8 +1,8 @@
 #include "index/common/codec.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "pm/access.h"
 

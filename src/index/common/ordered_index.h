@@ -2,10 +2,10 @@
 // instantiates it.
 #pragma once
 
-#include <perdix/ordered_index.h>
-
 #include <memory>
 #include <utility>
+
+#include <perdix/ordered_index.h>
 
 #include "index/common/neighbour.h"
 #include "index/common/point_index.h"

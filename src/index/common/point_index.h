@@ -1,11 +1,11 @@
 // What the calls of PointIndex do. Included by the api.cc of each engine, which instantiates it.
 #pragma once
 
-#include <perdix/point_index.h>
-
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+#include <perdix/point_index.h>
 
 #include "pool/as_errors.h"
 #include "pool/forks.h"

@@ -1,10 +1,10 @@
 // Collects what check() finds.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/types.h>
 

@@ -1,11 +1,11 @@
 // What is kept of the order of leaves, and when it counts.
 #include "index/common/scan_orders.h"
 
-#include <gtest/gtest.h>
-
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 

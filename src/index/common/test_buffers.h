@@ -2,8 +2,6 @@
 // whose technique and budget change with every opening.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdint>
 #include <iterator>
@@ -12,6 +10,8 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
 #include "util/random.h"

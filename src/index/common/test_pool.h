@@ -1,13 +1,14 @@
 // What tests of an engine need around one index: a new pool in a file that is removed with it.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 

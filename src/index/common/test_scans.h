@@ -1,8 +1,6 @@
 // Scans of an engine that keeps the orders of its leaves, between changes and beside them.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,6 +9,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/common/test_stress.h"
 #include "util/random.h"

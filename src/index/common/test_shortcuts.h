@@ -2,12 +2,12 @@
 // model, its return after a restart, a budget that is too small.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/types.h>
 

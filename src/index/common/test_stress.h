@@ -1,8 +1,6 @@
 // Threads that use one index concurrently and know what must be in it.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,6 +9,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
 #include "util/random.h"

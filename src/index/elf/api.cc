@@ -1,9 +1,9 @@
 // The public class Elf: checks what it is given; the engine does the rest.
-#include <perdix/elf.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
+
+#include <perdix/elf.h>
 #include <perdix/error.h>
 
 #include "index/common/open_or_remove.h"

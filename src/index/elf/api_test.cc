@@ -1,12 +1,12 @@
 // The public class: what it refuses, and that a refusal changes nothing.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/elf.h>
 #include <perdix/error.h>

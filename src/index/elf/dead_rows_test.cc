@@ -1,12 +1,13 @@
 // That a reader makes an erased row durable which it sees before the eraser has. Only in the
 // instrumented build.
-#include <gtest/gtest.h>
+#include "index/elf/dead_rows.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
-#include "index/elf/dead_rows.h"
+#include <gtest/gtest.h>
+
 #include "pm/persist.h"
 #include "pm/probe.h"
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "alloc/session.h"

@@ -1,9 +1,9 @@
 // Elf against brute force: builds, inserts, erases and compacts of random rows, reopened at times.
-#include <gtest/gtest.h>
-
 #include <numeric>
 #include <string>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "index/elf/test_elf.h"
 #include "pm/test_files.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "pool/checked.h"

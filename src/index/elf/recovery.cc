@@ -2,6 +2,7 @@
 // needed. So the time of an opening depends on the size of the table only by one word for each slot
 // and one for each segment.
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "alloc/session.h"

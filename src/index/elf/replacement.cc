@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "alloc/session.h"

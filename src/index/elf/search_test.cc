@@ -2,11 +2,11 @@
 // spread evenly.
 #include "index/elf/search.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <set>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/elf/greatest_values.h"
 #include "util/random.h"

@@ -1,8 +1,8 @@
 // The public class ElfTable. The engine checks its arguments. This layer separates its errors from
 // those of visitors.
-#include <perdix/elf_table.h>
-
 #include <fmt/format.h>
+
+#include <perdix/elf_table.h>
 #include <perdix/error.h>
 
 #include "index/common/open_or_remove.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 namespace perdix::detail::index::elf_table {

@@ -1,10 +1,10 @@
 // Arrow arrays in and out, as another program would make and take them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <memory>
 #include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <perdix/arrow_abi.h>
 #include <perdix/elf_table.h>

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/common/retry.h"

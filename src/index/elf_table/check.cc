@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/common/problems.h"

@@ -1,8 +1,8 @@
 // check() notices what does not fit: each test changes a word of a table's blocks.
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <optional>
 
 #include <perdix/elf_table.h>
 #include <perdix/error.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/elf_table/record.h"

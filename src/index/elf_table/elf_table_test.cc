@@ -1,5 +1,5 @@
 // ElfTable against a table by brute force, in all types.
-#include <perdix/elf_table.h>
+#include "index/elf_table/elf_table.h"
 
 #include <atomic>
 #include <cmath>
@@ -7,9 +7,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <perdix/elf_table.h>
 #include <perdix/error.h>
 
-#include "index/elf_table/elf_table.h"
 #include "index/elf_table/test_points.h"
 #include "pool/pool_core.h"
 #include "util/random.h"

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 namespace perdix::detail::index::elf_table {

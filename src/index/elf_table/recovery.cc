@@ -1,5 +1,6 @@
 // What happens on open: creation, and freeing what an interrupted build left; destruction.
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/common/retry.h"

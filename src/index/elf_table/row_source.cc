@@ -1,6 +1,7 @@
 #include "index/elf_table/row_source.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/elf_table/record.h"

@@ -6,6 +6,7 @@
 #include <span>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "pool/checked.h"

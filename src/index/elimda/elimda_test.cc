@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
 #include <map>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/elimda/test_map.h"
 #include "util/random.h"

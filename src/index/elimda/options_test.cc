@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
 #include <perdix/elimda.h>
 #include <perdix/error.h>
 #include <perdix/pool.h>

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "pool/checked.h"

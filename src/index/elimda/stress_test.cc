@@ -1,12 +1,12 @@
 // Many threads in few logs, buckets and segments, so that flushes, relocations and splits meet all
 // calls.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <map>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/elimda/test_map.h"
 #include "util/random.h"

@@ -1,14 +1,14 @@
 // Write buffers of FAST&FAIR: merges in place and out of place, on trees of few keys; what a change
 // of the technique, a restart and a full pool leave. What the calls do is tested by
 // tests/conformance, for all engines alike.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/common/test_buffers.h"
 #include "index/fastfair/test_tree.h"

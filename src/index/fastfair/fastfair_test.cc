@@ -1,8 +1,6 @@
 // What FAST&FAIR does to its nodes: fill, splits and merges on all levels, what a crash leaves
 // unfinished, find_floor. The behaviour of the calls is tested by tests/conformance, for all
 // engines alike.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -10,6 +8,8 @@
 #include <map>
 #include <random>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/fastfair/test_tree.h"
 

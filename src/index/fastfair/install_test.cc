@@ -1,12 +1,12 @@
 // A thread that has split a node gives the new node its entry above later, and holds no latch in
 // between. In that time others may give it the entry, and split the level above at just that entry.
 // Then the node is a first child, and must not get another entry.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <functional>
 #include <string_view>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "index/fastfair/test_tree.h"
 #include "pm/probe.h"

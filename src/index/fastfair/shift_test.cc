@@ -2,10 +2,10 @@
 // the middle is explored by the crash tests; here it is made by hand and put in order.
 #include "index/fastfair/shift.h"
 
-#include <gtest/gtest.h>
-
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::index::fastfair {
 namespace {

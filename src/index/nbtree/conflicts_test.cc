@@ -1,13 +1,13 @@
 // Conflicts that are brought about one by one, and must be counted one by one: an update is held at
 // the moment when it is about to change its entry, and another one is made there.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "index/nbtree/test_variant.h"
 #include "pm/probe.h"

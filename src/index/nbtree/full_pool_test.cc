@@ -1,7 +1,4 @@
 // NbTree in a pool that is full: everything can be erased, and then others can have the space.
-#include <gtest/gtest.h>
-#include <perdix/nbtree.h>
-#include <perdix/pool.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +6,11 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include <gtest/gtest.h>
+
+#include <perdix/nbtree.h>
+#include <perdix/pool.h>
 
 #include "epoch/guard.h"
 #include "util/random.h"

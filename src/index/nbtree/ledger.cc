@@ -1,11 +1,11 @@
 #include "index/nbtree/ledger.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <mutex>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,5 +1,4 @@
 // NbTree when the system has no more memory for an index: what a call throws, it has not done.
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/nbtree/test_tree.h"
 #include "util/random.h"

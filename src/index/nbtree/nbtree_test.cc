@@ -1,8 +1,5 @@
 // What NbTree does to its leaves: fill, splits, joins, what a crash leaves in a block. The
 // behaviour of the calls is tested by tests/conformance, for all engines alike.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -13,6 +10,9 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "index/nbtree/anchors.h"
 #include "index/nbtree/test_tree.h"

@@ -1,6 +1,4 @@
 // Instant opening: an index that was opened a moment ago, with most of its leaves cold.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,6 +7,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

@@ -1,12 +1,12 @@
 // Many threads in few leaves, so that splits, joins and everything else meet.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "index/common/test_scans.h"
 #include "index/common/test_stress.h"

@@ -1,7 +1,5 @@
 // The forms that the tree is measured in: each is a right tree, alone and with several threads, and
 // those that count conflicts count none of one thread and some of two.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -10,6 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/nbtree/test_variant.h"
 #include "util/random.h"

@@ -1,14 +1,14 @@
 // Write buffers of the skip list: merges into the list, owners that are erased and stay, what a
 // change of the technique, a restart and a full pool leave. What the calls do is tested by
 // tests/conformance, for all engines alike.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/common/test_buffers.h"
 #include "index/skiplist/test_list.h"

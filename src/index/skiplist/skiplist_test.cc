@@ -1,13 +1,13 @@
 // What the skip list does with pairs: the calls beside a model, memory, scans beside changes, and
 // damaged pools. The behaviour of the calls is tested by tests/conformance, for all engines alike.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

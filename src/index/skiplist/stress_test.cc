@@ -1,10 +1,10 @@
 // Many threads in one list: nodes come and go between others that do.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/common/test_scans.h"
 #include "index/common/test_stress.h"

@@ -1,11 +1,11 @@
 // The levels above level 0: how high nodes are, how they come into their levels and leave them, and
 // what a crash may have left of that.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/skiplist/test_list.h"
 #include "util/random.h"

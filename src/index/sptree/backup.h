@@ -15,11 +15,11 @@
 // Thread-safe.
 #pragma once
 
-#include <perdix/error.h>
-
 #include <cstdint>
 #include <new>
 #include <optional>
+
+#include <perdix/error.h>
 
 #include "index/fastfair/fastfair.h"
 #include "pool/pool_core.h"

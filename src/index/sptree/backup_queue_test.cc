@@ -1,7 +1,5 @@
 #include "index/sptree/backup_queue.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -9,6 +7,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::index::sptree {
 namespace {

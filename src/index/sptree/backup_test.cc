@@ -1,7 +1,5 @@
 // The backup of the top layer, while entries wait on their way there: a probe keeps the pool's
 // thread from filing them, so this is only in the instrumented build.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +9,8 @@
 #include <string>
 #include <thread>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 

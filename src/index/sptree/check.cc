@@ -1,11 +1,11 @@
 #include "index/sptree/check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "index/common/problems.h"
 #include "index/sptree/replay.h"

@@ -1,7 +1,7 @@
 // How selective a leaf's filter and fingerprints are, and that they never deny a key that is there.
-#include <gtest/gtest.h>
-
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "index/sptree/mnode.h"
 

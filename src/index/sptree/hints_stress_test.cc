@@ -1,9 +1,9 @@
 // Hints that are left and asked for while tables that have become too small are given back.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 #include "index/sptree/hints.h"

@@ -1,11 +1,11 @@
 // What hints say of nodes, and what becomes of them when nodes move and the table grows.
 #include "index/sptree/hints.h"
 
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <optional>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 #include "index/common/test_pool.h"

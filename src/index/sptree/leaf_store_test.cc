@@ -2,12 +2,12 @@
 // of the blocks of strings, and what is left of a change for which there is no space.
 #include "index/sptree/leaf_store.h"
 
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

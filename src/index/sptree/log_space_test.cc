@@ -1,7 +1,5 @@
 // What SpTree does with the space of its log: full pools, budgets that change, few keys, and an
 // index that is emptied. Nothing here depends on time.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +7,9 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 #include <perdix/fastfair.h>

@@ -1,7 +1,5 @@
 // An SpTree whose DRAM side gets no memory, at any moment: a call that throws has changed nothing,
 // and what was left out is done later. This program replaces malloc.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +14,9 @@
 #include <random>
 #include <string>
 #include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
 #include "index/sptree/sptree.h"

@@ -1,10 +1,10 @@
 // The buffer of one node, over a leaf that no tree has: what is found where, and what merging does.
 #include "index/sptree/node_buffers.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <type_traits>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 #include "index/common/test_pool.h"

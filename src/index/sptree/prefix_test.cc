@@ -1,7 +1,4 @@
 // The way to a leaf among keys that share more bytes than a node of the top layer stores.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -9,6 +6,9 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
 #include "index/sptree/sptree.h"

@@ -7,11 +7,11 @@
 // first budget of an old one (an empty log).
 #pragma once
 
-#include <perdix/error.h>
-
 #include <chrono>
 #include <memory>
 #include <new>
+
+#include <perdix/error.h>
 
 #include "alloc/session.h"
 #include "index/common/retry.h"

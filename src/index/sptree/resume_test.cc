@@ -1,5 +1,4 @@
 // Instant resumption: an index that was opened a moment ago, with most of its leaves cold.
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 #include <perdix/sptree.h>

@@ -1,9 +1,9 @@
 #include "index/sptree/resumer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "index/sptree/leaf_at.h"
 

@@ -1,8 +1,8 @@
 // Scans by the orders that they keep: after each kind of change, within a budget, and of leaves
 // that are damaged.
-#include <perdix/error.h>
-
 #include <map>
+
+#include <perdix/error.h>
 
 #include "index/common/test_scans.h"
 #include "index/sptree/leaf_at.h"

@@ -1,12 +1,12 @@
 // Sets of slots, and where slots lie.
 #include "index/sptree/slots.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <initializer_list>
 #include <set>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace perdix::detail::index::sptree {
 namespace {

@@ -1,6 +1,5 @@
 // What SpTree does to its leaves, as seen by its statistics: fill, splits, merges, filters,
 // recovery. The behaviour of the calls is tested by tests/conformance, for all engines alike.
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +8,8 @@
 #include <random>
 #include <set>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 #include <perdix/sptree.h>

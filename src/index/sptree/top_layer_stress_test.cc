@@ -1,9 +1,6 @@
 // Top layers of several levels that grow, shrink and become empty beside readers, while the leaves
 // come back after a restart: cold and warm ones, and threads that are interrupted anywhere, also
 // within a change of a radix node.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -12,6 +9,9 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
 #include "index/sptree/sptree.h"

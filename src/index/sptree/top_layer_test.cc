@@ -1,10 +1,10 @@
 // The top layer alone, over nodes that no tree has.
 #include "index/sptree/top_layer.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 #include "index/common/scan_orders.h"

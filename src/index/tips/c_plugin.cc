@@ -1,10 +1,10 @@
 #include "index/tips/c_plugin.h"
 
-#include <fmt/format.h>
-
 #include <exception>
 #include <new>
 #include <string>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,7 +1,5 @@
 // The plug-ins whose readers take no lock, without the framework: several writers, each with its
 // own keys, while others read. What is freed lasts to the end, as in a pool while a Guard lives.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <functional>
 #include <iterator>
@@ -10,6 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/tips/indexes/art.h"
 #include "index/tips/indexes/clht.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "epoch/guard.h"

@@ -1,6 +1,7 @@
 #include "index/tips/damage.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 namespace perdix::detail::index::tips {

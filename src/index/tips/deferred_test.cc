@@ -1,6 +1,4 @@
 // Writes that were replayed and found no space: scans, size() and check() take them into account.
-#include <gtest/gtest.h>
-
 #include <latch>
 #include <map>
 #include <optional>
@@ -8,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

@@ -1,7 +1,5 @@
 // Full pools: what was acknowledged finds its space, erases need none, and the parts that see to
 // it.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <latch>
@@ -10,6 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "alloc/session.h"
 #include "index/tips/indexes/btree.h"

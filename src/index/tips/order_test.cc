@@ -1,12 +1,12 @@
 // What is durable before what, where a crash that shows it is rare. Only in the instrumented build.
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "index/tips/plugins.h"
 #include "index/tips/test_tips.h"

@@ -1,11 +1,11 @@
 // The plugged-in indexes of this release: a line each.
 #include "index/tips/plugins.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,6 +1,4 @@
 // What happens on open: creation, recovery after a crash, and destruction.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,6 +6,8 @@
 #include <chrono>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,11 +1,11 @@
 #include "index/tips/settings.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <string_view>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

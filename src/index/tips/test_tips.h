@@ -1,8 +1,6 @@
 // What the tests of Tips share: a pool whose processes die, and indexes of all types.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +11,9 @@
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/tips.h>
 

@@ -1,7 +1,5 @@
 // What the suites of all engines don't reach: the parts of the framework, logs that wrap, payloads
 // outside of a ring, indexes that grow, and what opening finds after a process has died.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -14,6 +12,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "epoch/guard.h"
 #include "index/tips/cache.h"

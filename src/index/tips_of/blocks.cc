@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/tips_of/size_class.h"

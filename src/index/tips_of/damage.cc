@@ -1,6 +1,7 @@
 #include "index/tips_of/damage.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 namespace perdix::detail::index::tips_of {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "alloc/session.h"

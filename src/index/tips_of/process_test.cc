@@ -1,5 +1,6 @@
 // TipsOf in its process: threads, forks, handlers of signals, other indexes and pools.
 #include <sys/mman.h>
+
 #include <array>
 #include <atomic>
 #include <csetjmp>

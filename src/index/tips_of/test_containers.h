@@ -1,8 +1,6 @@
 // What the tests of TipsOf share: a pool whose processes die, and containers beside a model.
 #pragma once
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +9,9 @@
 #include <filesystem>
 #include <map>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 #include <perdix/pool.h>

@@ -3,11 +3,8 @@
 // tells CMake that this is an engine without pairs.
 #pragma once
 
-#include <tsl/robin_map.h>
 #include <algorithm>
 #include <array>
-#include <boost/container/flat_map.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -23,6 +20,10 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include <boost/container/flat_map.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <tsl/robin_map.h>
 
 #include <perdix/tips_of.h>
 

@@ -1,6 +1,7 @@
 #include "index/tips_of/tips_of.h"
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/tips_of/program_memory.h"

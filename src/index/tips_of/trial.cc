@@ -4,6 +4,7 @@
 #include <string>
 
 #include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/tips_of/demangle.h"

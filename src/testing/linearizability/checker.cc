@@ -1,13 +1,13 @@
 #include "testing/linearizability/checker.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
 #include <unordered_set>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace perdix::testing {
 namespace {

@@ -1,13 +1,13 @@
 #include "testing/linearizability/index_system.h"
 
-#include <perdix/error.h>
-#include <perdix/index.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
+#include <perdix/index.h>
 
 #include "index/engine.h"
 #include "index/fastfair/fastfair.h"

@@ -1,8 +1,8 @@
 #include "testing/linearizability/operation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace perdix::testing {
 namespace {

@@ -1,9 +1,9 @@
 #include "testing/linearizability/retired_blocks.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 namespace perdix::testing {
 namespace {

@@ -1,7 +1,5 @@
 #include "testing/linearizability/schedule_fuzzer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -13,6 +11,8 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "pm/probe.h"
 #include "testing/linearizability/checker.h"

@@ -2,11 +2,11 @@
 // schedule.
 #include "testing/linearizability/schedule_fuzzer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "testing/linearizability/toy_map.h"
 

@@ -1,7 +1,6 @@
 // The turns of threads, without an index: what they announce is all that the scheduler sees.
 #include "testing/linearizability/scheduler.h"
 
-#include <gtest/gtest.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "testing/asleep.h"
 

@@ -1,12 +1,13 @@
 #include "testing/linearizability/sparse_bytes.h"
 
 #include <fcntl.h>
-#include <perdix/error.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include <perdix/error.h>
 
 namespace perdix::testing {
 namespace {

@@ -1,12 +1,13 @@
 #include "testing/linearizability/sparse_bytes.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include <perdix/error.h>
 

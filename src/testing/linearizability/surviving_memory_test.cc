@@ -1,11 +1,11 @@
 #include "testing/linearizability/surviving_memory.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstring>
 #include <set>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 namespace perdix::testing {
 namespace {

@@ -1,10 +1,9 @@
 // What a cached path saves, by the meter: lines of PM that calls read with and without it.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
 #include <perdix/fastfair.h>

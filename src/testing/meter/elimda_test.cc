@@ -3,15 +3,14 @@
 //
 // The cache is small against the table, as on a machine with a table of gigabytes; so there are
 // fewer collecting logs, too, which must stay in it.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/elimda.h>
 #include <perdix/pool.h>

@@ -3,11 +3,10 @@
 // fewer keys than in the paper's experiment (docs/traffic-meter.md).
 #pragma once
 
-#include <gtest/gtest.h>
+#include <string_view>
 
 #include <fmt/format.h>
-
-#include <string_view>
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 #include <perdix/types.h>

@@ -1,12 +1,11 @@
 // Table I of the NbTree paper, by the meter: what an operation of NbTree costs that meets no
 // structure modification, and what those add to a load.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <set>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/nbtree.h>
 #include <perdix/pool.h>

@@ -1,11 +1,10 @@
 // What an operation of the skip list costs, by the meter: lines flushed, fences, lines read.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 #include <perdix/skiplist.h>

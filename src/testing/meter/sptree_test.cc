@@ -1,11 +1,10 @@
 // SpTree's write buffers by the meter: what an insert costs, and that a budget for some of the
 // leaves goes to those that are written to, also when others are from now on.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 #include <perdix/sptree.h>

@@ -1,10 +1,9 @@
 // What Tips costs in barriers, by the meter: on a writer's path, and for the replay of what it has
 // logged. A barrier is a fence and the flushes before it (paper, 4.3).
-#include <gtest/gtest.h>
+#include <cstdint>
 
 #include <fmt/format.h>
-
-#include <cstdint>
+#include <gtest/gtest.h>
 
 #include <perdix/pool.h>
 #include <perdix/tips.h>

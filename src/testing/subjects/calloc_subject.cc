@@ -1,11 +1,11 @@
 #include "testing/subjects/calloc_subject.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

@@ -1,7 +1,5 @@
 #include "testing/subjects/elf_subject.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <atomic>
 #include <optional>
@@ -10,6 +8,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 #include <perdix/pool.h>

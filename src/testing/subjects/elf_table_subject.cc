@@ -1,13 +1,13 @@
 #include "testing/subjects/elf_table_subject.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/elf_table.h>
 #include <perdix/error.h>

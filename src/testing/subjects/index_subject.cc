@@ -1,13 +1,13 @@
 #include "testing/subjects/index_subject.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/index.h>
 

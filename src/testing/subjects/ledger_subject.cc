@@ -1,12 +1,12 @@
 #include "testing/subjects/ledger_subject.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "epoch/guard.h"
 #include "index/nbtree/ledger.h"

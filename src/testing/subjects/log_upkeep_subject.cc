@@ -1,11 +1,11 @@
 #include "testing/subjects/log_upkeep_subject.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/index.h>
 #include <perdix/pool.h>

@@ -2,12 +2,12 @@
 // that were freed can be used again.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "alloc/calloc.h"
 #include "epoch/reclaimer.h"

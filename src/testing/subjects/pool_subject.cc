@@ -1,13 +1,13 @@
 #include "testing/subjects/pool_subject.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/error.h>
 

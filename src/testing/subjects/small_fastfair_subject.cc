@@ -1,12 +1,12 @@
 #include "testing/subjects/small_fastfair_subject.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/index.h>
 #include <perdix/pool.h>

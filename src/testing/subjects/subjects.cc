@@ -1,9 +1,9 @@
 #include "testing/subjects/subjects.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <perdix/index.h>
 

@@ -1,7 +1,5 @@
 #include "testing/subjects/tips_of_subject.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,6 +8,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/pool.h>
 #include <perdix/tips_of.h>

@@ -1,13 +1,13 @@
 #include "testing/subjects/wal_subject.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <functional>
 #include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "pm/access.h"
 #include "pool/pool_core.h"

@@ -1,10 +1,10 @@
 // The program of the README as a user would write it. Prints the value that it finds after a
 // reopen.
-#include <perdix/perdix.h>
-
 #include <cstdint>
 #include <iostream>
 #include <string>
+
+#include <perdix/perdix.h>
 
 using namespace perdix;
 

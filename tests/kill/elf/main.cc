@@ -5,7 +5,6 @@
 //
 // The child has one thread that inserts, erases and builds, one that compacts all the time, and one
 // that reads.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/perdix.h>
 

@@ -6,7 +6,6 @@
 // --container is the beginning of a name, --kills the number for each container. The child has a
 // thread that writes and one that reads. Four times in each domain the kills begin with an empty
 // pool, so creations and their trials are killed too.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <perdix/perdix.h>
 

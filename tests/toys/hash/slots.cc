@@ -1,12 +1,13 @@
 #include "toys/hash/slots.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "alloc/session.h"
 #include "pm/access.h"

@@ -1,10 +1,11 @@
 #include "toys/points/points.h"
 
-#include <fmt/format.h>
-#include <perdix/error.h>
-
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include <perdix/error.h>
 
 #include "alloc/session.h"
 #include "index/common/open_or_remove.h"

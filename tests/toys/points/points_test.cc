@@ -1,10 +1,11 @@
 // An index that is no map, among indexes that are.
+#include "toys/points/points.h"
+
 #include <gtest/gtest.h>
 
 #include <perdix/perdix.h>
 
 #include "pm/test_files.h"
-#include "toys/points/points.h"
 
 namespace perdix::toys::points {
 namespace {

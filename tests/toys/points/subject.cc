@@ -1,8 +1,8 @@
 #include "toys/points/subject.h"
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "pool/pool_core.h"
 #include "testing/subjects/pool_blocks.h"

@@ -1,7 +1,5 @@
 // Every policy of caching, and combinations: the same answers, also while rows are written, and
 // what is in DRAM is what the policy says.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,6 +7,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "index/elf/caches/chooser.h"
 #include "index/elf/test_elf.h"
