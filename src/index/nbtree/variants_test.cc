@@ -181,8 +181,9 @@ TYPED_TEST(NbTreeConflicts, ThreadsThatUpdateOneKeyHaveSome) {
   {
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < 2; ++t) {
-      threads.emplace_back([&] {
-        while (!stop) tree->update(1, 2);
+      // Each value is another one: a value that comes back is no conflict.
+      threads.emplace_back([&, t] {
+        for (Number i = t; !stop; i += 2) tree->update(1, i);
       });
     }
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
