@@ -131,6 +131,9 @@ class Server:
         self.client = redis.Redis(port=self.port, protocol=2, socket_timeout=PATIENCE)
         if wait:
             wait_for(self.answers, f"{self.folder.name} does not start: {self.log()[-2000:]}")
+            maps = Path(f"/proc/{self.process.pid}/maps").read_text()
+            if PRELOAD not in maps:
+                raise AssertionError(f"the server runs without {PRELOAD}")
         return self
 
     def answers(self):
@@ -197,7 +200,8 @@ class ServerTest(unittest.TestCase):
 
     def end_servers(self):
         logs = {server: server.log() for server in self.servers}
-        crashed = [s for s in logs if "crashed by signal" in logs[s] or "Sanitizer" in logs[s]]
+        signs = ("crashed by signal", "Sanitizer", "runtime error:")
+        crashed = [s for s in logs if any(sign in logs[s] for sign in signs)]
         failed = crashed or not getattr(self._outcome, "success", True)
         for server in self.servers:
             if failed:

@@ -1,5 +1,7 @@
 # The tests of the module. Each suite runs with each server that the set-up fetches. A server that
 # is missing is a failure.
+#
+# Labels: `valkey` all, `valkey-asan` those of the module with sanitizers.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_dependencies(tests-valkey perdix_valkey)
 
@@ -28,3 +30,17 @@ foreach(server redis-7 valkey-8 valkey-9)
     perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
   endforeach()
 endforeach()
+
+# With sanitizers only under valkey-9: it takes its memory from the C library, so AddressSanitizer
+# sees what server and module hand to each other. The sanitizer's library is loaded before the
+# server. Leaks are not reported: a server that ends frees little.
+if(TARGET perdix_valkey_asan)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
+    OUTPUT_VARIABLE sanitizer OUTPUT_STRIP_TRAILING_WHITESPACE)
+  file(REAL_PATH "${sanitizer}" sanitizer)
+  foreach(suite tables persistence replication keyspace errors device)
+    perdix_valkey_test(${suite} valkey-9 LABEL valkey-asan MODULE perdix_valkey_asan ENVIRONMENT
+      PERDIX_VALKEY_PRELOAD=${sanitizer} ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+      UBSAN_OPTIONS=print_stacktrace=1)
+  endforeach()
+endif()
