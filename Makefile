@@ -10,7 +10,7 @@ TOOL := build/release/tools/perdix/perdix
 .NOTPARALLEL:
 .PHONY: help demo test test-all bench reproduction setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
-	valkey valkey-test valkey-asan demo-valkey \
+	valkey valkey-test valkey-quick valkey-asan demo-valkey \
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
 	tidy-test model docs \
 	crash-campaign persist-mutation planted-bugs \
@@ -126,6 +126,11 @@ valkey-test: ## build the module and test it under real servers
 	@scripts/setup valkey
 	@scripts/build valkey
 	@ctest --preset valkey
+
+valkey-quick: ## build the module and run a part of its tests with each server
+	@scripts/setup valkey
+	@scripts/build valkey
+	@ctest --preset valkey-quick
 
 valkey-asan: ## build the module with AddressSanitizer and UBSan, and test it under a real server
 	@scripts/setup valkey

@@ -1,7 +1,8 @@
 # The tests of the module. Each suite runs with each server that the set-up fetches. A server that
 # is missing is a failure.
 #
-# Labels: `valkey` all, `valkey-asan` those of the module with sanitizers.
+# Labels: `valkey` all, `valkey-quick` some of these once more, `valkey-asan` those of the module
+# with sanitizers.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_dependencies(tests-valkey perdix_valkey)
 
@@ -10,9 +11,11 @@ set_target_properties(perdix_failing_device PROPERTIES OUTPUT_NAME failing_devic
 target_link_libraries(perdix_failing_device PRIVATE perdix_options)
 add_dependencies(tests-valkey perdix_failing_device)
 
-# perdix_valkey_test(suite server LABEL label MODULE target [ENVIRONMENT name=value...])
+# perdix_valkey_test(suite server LABEL label MODULE target [ENVIRONMENT name=value...]
+#                    [CASES case...])
+# Without CASES, which are names as unittest has them, all of the suite.
 function(perdix_valkey_test suite server)
-  cmake_parse_arguments(ARG "" "LABEL;MODULE" "ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;MODULE" "ENVIRONMENT;CASES" ${ARGN})
   set(name ${ARG_LABEL}.${suite}.${server})
   perdix_command_test(${name} LABEL valkey TIMEOUT 900 COMMAND
     ${CMAKE_COMMAND} -E env
@@ -21,13 +24,31 @@ function(perdix_valkey_test suite server)
       PERDIX_VALKEY_SERVER=${server}
       PERDIX_FAILING_DEVICE=$<TARGET_FILE:perdix_failing_device>
       ${ARG_ENVIRONMENT}
-      ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py -v)
+      ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py -v ${ARG_CASES})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
 endfunction()
 
 foreach(server redis-7 valkey-8 valkey-9)
   foreach(suite tables persistence replication keyspace errors device clients cluster)
     perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
+  endforeach()
+endforeach()
+
+# One case of each kind of promise, and few kills.
+set(quick_tables TablesTest)
+set(quick_persistence PersistenceTest.test_kill PersistenceTest.test_changes_of_keys
+  PersistenceTest.test_append_only_file PersistenceTest.test_kill_at_random)
+set(quick_keyspace KeyspaceTest.test_all_types KeyspaceTest.test_expiry
+  KeyspaceTest.test_flush_and_swap KeyspaceTest.test_kills_whole_or_not_at_all
+  KeyspaceTest.test_kills_of_units_with_flushes)
+set(quick_errors ErrorsTest.test_pool_in_use ErrorsTest.test_bad_arguments
+  ErrorsTest.test_oversize ErrorsTest.test_loaded_into_a_running_server)
+set(quick_device DeviceTest.test_native_keys_on_a_broken_device
+  DeviceTest.test_tables_on_a_broken_device DeviceTest.test_native_keys_on_a_full_device)
+foreach(server redis-7 valkey-8 valkey-9)
+  foreach(suite tables persistence keyspace errors device)
+    perdix_valkey_test(${suite} ${server} LABEL valkey-quick MODULE perdix_valkey
+      ENVIRONMENT PERDIX_KILLS=2 CASES ${quick_${suite}})
   endforeach()
 endforeach()
 
