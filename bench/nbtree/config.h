@@ -17,7 +17,7 @@ namespace perdix::bench::figures {
 struct Config {
   std::vector<std::string> figures = {"latency", "space",     "skew",      "allocator",
                                       "domain",  "conflicts", "decoupled", "locks"};
-  std::vector<std::string> engines = {"nbtree", "sptree", "fastfair", "btree_map"};
+  std::vector<std::string> systems = {"nbtree", "sptree", "fastfair", "btree_map"};
   std::uint64_t records = 10'000'000;    ///< in an index before it is measured
   std::uint64_t operations = 2'000'000;  ///< of a phase, all threads together
   /// Sizes at which memory is measured, ascending.
