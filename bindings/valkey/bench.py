@@ -29,7 +29,7 @@ TABLE_PUT = ["PX.PUT", "table", "key:__rand_int__", "x" * VALUE]
 TABLE_GET = ["PX.GET", "table", "key:__rand_int__"]
 
 # Name, whether the module is loaded, its arguments, options of the server, commands.
-CONTENDERS = [
+SYSTEMS = [
     ("native, no persistence", False, [], [], {"SET": NATIVE_SET, "GET": NATIVE_GET}),
     ("table", True, [], [], {"SET": TABLE_PUT, "GET": TABLE_GET}),
     ("durable keyspace", True, ["mode", "keyspace"], [], {"SET": NATIVE_SET, "GET": NATIVE_GET}),
@@ -61,10 +61,10 @@ def requests_per_second(server, options, command):
 
 
 def measure(options, folder, servers):
-    """Requests per second of each contender and command, by round."""
+    """Requests per second of each system and command, by round."""
     found = {}
     for number in range(options.rounds):
-        for name, module, arguments, more, commands in CONTENDERS:
+        for name, module, arguments, more, commands in SYSTEMS:
             place = f"{number}-{name.replace(' ', '-')}"
             server = servers.Server(folder, place, arguments, more, module).start()
             for command, words in commands.items():
@@ -76,11 +76,11 @@ def measure(options, folder, servers):
 
 
 def print_rates(options, rates):
-    base = {command: rates[(CONTENDERS[0][0], command)] for command in ("SET", "GET")}
+    base = {command: rates[(SYSTEMS[0][0], command)] for command in ("SET", "GET")}
     print(f"\n{options.server}, {options.rounds} rounds, medians, requests/s, pipeline {PIPELINE}, "
           f"{CLIENTS} clients, {VALUE}-byte values, {options.keys} keys, in {options.folder}\n")
     print("| | SET | of native | GET | of native |\n|---|---|---|---|---|")
-    for name, *_ in CONTENDERS:
+    for name, *_ in SYSTEMS:
         cells = []
         for command in ("SET", "GET"):
             rate = rates[(name, command)]

@@ -9,7 +9,7 @@ constexpr std::string_view kReserve = "perdix:reserve";
 constexpr std::size_t kReserveValues = 64;
 constexpr std::size_t kReserveValue = std::size_t{64} << 10;
 constexpr std::string_view kRefused = "PX.REFUSED";
-constexpr unsigned kMostPatience = 512;  // nearly a minute, at ten calls a second
+constexpr unsigned kMaxPatience = 512;  // nearly a minute, at ten calls a second
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -98,7 +98,7 @@ bool Refusal::on_full(Context* context, const std::string& why) {
   if (refuses_ || !prepared_) return false;
   refuses_ = true;
   pause_ = patience_;
-  patience_ = std::min(2 * patience_, kMostPatience);
+  patience_ = std::min(2 * patience_, kMaxPatience);
   calm_ = 0;
   log(context, "warning", "commands that add data are refused from now on: " + why);
   drop_reserve(pool_);
@@ -118,7 +118,7 @@ void Refusal::on_device_failure(Context* context, const std::string& why) {
 void Refusal::try_again(Context* context) {
   if (device_failed_) return;
   if (!refuses_) {
-    if (patience_ > 1 && ++calm_ > kMostPatience) patience_ = 1;
+    if (patience_ > 1 && ++calm_ > kMaxPatience) patience_ = 1;
     return;
   }
   if (pause_ > 0) {

@@ -60,7 +60,7 @@ void Tables::doom(std::shared_ptr<Table> table) {
   doomed_.push_back(std::move(table));
 }
 
-void Tables::bury_doomed() {
+void Tables::drop_doomed() {
   std::vector<std::shared_ptr<Table>> doomed;
   {
     const std::lock_guard lock(mutex_);

@@ -36,7 +36,7 @@ class Tables {
   void doom(std::shared_ptr<Table> table);
 
   /// Hands the doomed tables to the reaper; to be called when the catalogue is up to date.
-  void bury_doomed();
+  void drop_doomed();
 
   /// Hands the tables that were in the pool at the start, and that no key has, to the reaper.
   void drop_orphans();

@@ -131,7 +131,7 @@ void WriteThrough::commit(Context* context) noexcept {
       if (!commit_marks(context, marks)) unacknowledged_ = true;
     }
     // The catalogue still has keys of tables whose end the pool did not take.
-    if (failed_.empty() && !catalogue_.spaces_changed()) tables_.bury_doomed();
+    if (failed_.empty() && !catalogue_.spaces_changed()) tables_.drop_doomed();
   } catch (const std::exception& error) {
     log(context, "warning", std::string("perdix: ") + error.what());
   }

@@ -10,6 +10,7 @@
 //   - a lock of a leaf is taken (WriteLocks, AllLocks), or the leaf was replaced when the lock is
 //     free.
 // A thread that replaces a full leaf, and meets no other one there, has no conflict.
+// Of values that are strings only a part is counted: no figure has them.
 //
 // Thread-safe. A count is exact while no thread uses the tree.
 #pragma once
