@@ -197,6 +197,38 @@ class TidyTest(unittest.TestCase):
         asserted = "struct A;\nstruct B { int a; };\nstatic_assert(sizeof(B) == 4);\n"
         self.expect_clean(path, top + asserted)
 
+    def test_document_lines(self):
+        rule = "document-lines"
+        long = "word " * 20 + "end"
+        self.expect(rule, "README.md", f"{long}\n", 1)
+        self.expect(rule, "docs/a.md", f"# A\n\n- {long}\n", 3)
+        self.expect(rule, "bindings/a/README.md", f"```\n```\n{long}\n", 3)
+        self.expect_clean("docs/a.md", f"```\n{long}\n```\n")
+        self.expect_clean("docs/a.md", f"  | {long} |\n")
+        self.expect_clean("docs/a.md", "- https://example.org/" + "a" * 100 + "\n")
+        self.expect_clean("docs/a.md", "word\n" * 800)
+
+    def test_papers_by_name(self):
+        rule = "papers-by-name"
+        name = "nbtree.t" + "xt"
+        self.expect(rule, "src/pool/a.cc", f"// See {name}, IV-B.\n", 1)
+        self.expect(rule, "docs/a.md", f"A ({name}).\n", 1)
+        self.expect_clean("docs/a.md", "`CMakeLists.txt` and NBTree, section IV-B.\n")
+
+    def test_named_paths(self):
+        rule = "named-paths"
+        for named in ("`src/pool/away.h`", "`src/away/`", "`away.cc`", "`pool/away.h`",
+                      "`scripts/away --all`", "`tests/away_*.py`", "[a](away.md)",
+                      "[a](../src/away)", "[a](#away)", "[a](../README.md#away)"):
+            self.expect(rule, "docs/a.md", f"# A\n\nSee {named}.\n", 3)
+        self.expect(rule, "src/pool/a.cc", "// See docs/away.md.\n", 1)
+        text = ("`src/pool/pool.h`, `pool/pool.h`, `pool.h`, `src/index/`, `src/pool/*.h`,\n"
+                "`src/<engine>/`, `<engine>.h`, `build/a/tests/a.py`, `a/b`, `put.get`,\n"
+                "[a](../src/pool), [a](#a-b-and-c), [a](https://example.org/a.md)\n\n"
+                "## A `b`, and c\n\n```sh\nsrc/away [a](away.md)\n```\n")
+        self.expect_clean("docs/a.md", text)
+        self.expect_clean("src/pool/a.cc", '// pool/away.h\n#include "pool/pool.h"\n')
+
     def test_class_names_are_rare(self):
         rule = "class-names-are-rare"
 
