@@ -16,7 +16,7 @@
 //   leaf_scanner.h    ordered iteration: the pairs of a leaf in order; scan.cc
 //   recovery.h        what happens on open: creation, the layers above the leaves; destruction
 //   cold_leaves.h     a leaf's DRAM side comes back, when it is needed
-//   resumer.h         those of all leaves, while the index is in use; resume.cc
+//   resumer.h         those of all leaves, while the index is in use
 //   upkeep.h          all these parts of one tree
 //   check.h           verification of the invariants of layout.h and leaf.h
 //   form.h            what is done otherwise to measure the design; conflicts.h, leaf_lock.h,

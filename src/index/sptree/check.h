@@ -8,12 +8,12 @@
 
 #include <perdix/types.h>
 
+#include "index/sptree/buffers.h"
 #include "index/sptree/layout.h"
 #include "index/sptree/leaf_backup.h"
 #include "index/sptree/leaf_orders.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_buffers.h"
 #include "index/sptree/top_layer.h"
 #include "pool/open_index.h"
 

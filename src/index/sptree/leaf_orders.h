@@ -17,9 +17,9 @@
 #include <span>
 
 #include "index/common/scan_orders.h"
+#include "index/sptree/buffers.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_buffers.h"
 
 namespace perdix::detail::index::sptree {
 

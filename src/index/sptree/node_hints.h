@@ -7,9 +7,9 @@
 #include <new>
 
 #include "epoch/guard.h"
+#include "index/sptree/buffers.h"
 #include "index/sptree/hints.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_buffers.h"
 #include "index/sptree/top_layer.h"
 
 namespace perdix::detail::index::sptree {

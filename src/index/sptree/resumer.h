@@ -30,11 +30,11 @@
 #include <stop_token>
 #include <utility>
 
+#include "index/sptree/buffers.h"
 #include "index/sptree/leaf_backup.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_buffers.h"
 #include "index/sptree/node_hints.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"

@@ -12,12 +12,12 @@
 //
 //   leaf_store.h    pairs in PM, in the leaves of layout.h
 //   middle_nodes.h  the nodes of mnode.h: their memory and their list
-//   node_buffers.h  write buffers, which take changes in place of the leaves, and their merging
+//   buffers.h       write buffers, which take changes in place of the leaves, and their merging
 //   top_layer.h     the radix tree
 //   node_hints.h    where the node of a key probably is, for writes with buffers
 //   leaf_orders.h   in which order scans show the pairs of a leaf
 //   leaf_backup.h   where the leaves are, in PM: the resumer finds its leaf by it
-//   structure.h     split and merge, the structure modifications
+//   smo.h           split and merge, the structure modifications
 //   resumer.h       the DRAM layers after an opening, leaf by leaf, while the index is in use
 //   check.h         verification of the invariants of all parts
 //
@@ -51,16 +51,16 @@
 #include "index/common/scan_orders.h"
 #include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
+#include "index/sptree/buffers.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_backup.h"
 #include "index/sptree/leaf_orders.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_buffers.h"
 #include "index/sptree/node_hints.h"
 #include "index/sptree/resumer.h"
-#include "index/sptree/structure.h"
+#include "index/sptree/smo.h"
 #include "index/sptree/top_layer.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"

@@ -1,5 +1,5 @@
 // The buffer of one node, over a leaf that no tree has: what is found where, and what merging does.
-#include "index/sptree/node_buffers.h"
+#include "index/sptree/buffers.h"
 
 #include <string>
 #include <type_traits>

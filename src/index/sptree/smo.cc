@@ -1,4 +1,4 @@
-#include "index/sptree/structure.h"
+#include "index/sptree/smo.h"
 
 #include <algorithm>
 #include <array>

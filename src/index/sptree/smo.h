@@ -18,11 +18,11 @@
 #include <cstdint>
 #include <span>
 
+#include "index/sptree/buffers.h"
 #include "index/sptree/leaf_backup.h"
 #include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_buffers.h"
 #include "index/sptree/node_hints.h"
 #include "index/sptree/top_layer.h"
 

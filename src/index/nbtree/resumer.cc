@@ -1,8 +1,9 @@
+#include "index/nbtree/resumer.h"
+
 #include <array>
 #include <mutex>
 
 #include "epoch/guard.h"
-#include "index/nbtree/resumer.h"
 #include "pm/probe.h"
 
 namespace perdix::detail::index::nbtree {

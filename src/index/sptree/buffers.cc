@@ -1,4 +1,4 @@
-#include "index/sptree/node_buffers.h"
+#include "index/sptree/buffers.h"
 
 #include <cassert>
 
