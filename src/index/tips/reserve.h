@@ -2,7 +2,7 @@
 // acknowledged write.
 //
 //   Reserve::Admission admission(reserve, need);  // a put, before it is logged
-//   if (!admission) ...                           // it goes into the index within its call
+//   if (admission.answer() == no_space) ...       // it goes into the index within its call
 //   admission.keep();                             // it is logged, and waits for its replay
 //   ...
 //   while (!replay()) if (!reserve.spend()) ...   // the pool is full: gives it a part of the space

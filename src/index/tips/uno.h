@@ -56,6 +56,14 @@ class Uno {
     Scope& operator=(const Scope&) = delete;
     ~Scope();
 
+    /// Throws invalid_argument if this thread is in no operation.
+    static Scope& current();
+    Uno& uno() { return uno_; }
+
+    /// The exception of a call from a plug-in whose code no exception may pass through.
+    void set_failure(std::exception_ptr failure) { failure_ = std::move(failure); }
+    const std::exception_ptr& failure() const { return failure_; }
+
    private:
     friend class Uno;
     struct Touched {
@@ -70,15 +78,6 @@ class Uno {
     Scope* outer_;
     std::exception_ptr failure_;
     std::vector<Touched> touched_;  // empty but in the instrumented build
-
-   public:
-    /// Throws invalid_argument if this thread is in no operation.
-    static Scope& current();
-    Uno& uno() { return uno_; }
-
-    /// The exception of a call from a plug-in whose code no exception may pass through.
-    void set_failure(std::exception_ptr failure) { failure_ = std::move(failure); }
-    const std::exception_ptr& failure() const { return failure_; }
   };
 
   void* allocate(std::size_t bytes);
