@@ -172,11 +172,7 @@ void Calloc::for_each_allocated(const std::function<void(Offset, std::uint64_t)>
   inspector_.for_each_allocated(fn);
 }
 
-std::uint64_t Calloc::bytes_allocated() const {
-  std::uint64_t bytes = 0;
-  inspector_.for_each_allocated([&](Offset, std::uint64_t size) { bytes += size; });
-  return bytes;
-}
+std::uint64_t Calloc::bytes_allocated() const { return inspector_.bytes_allocated(); }
 
 std::uint64_t Calloc::bytes_in_spans() const { return inspector_.bytes_in_spans(); }
 

@@ -72,28 +72,61 @@ void Inspector::for_each_allocated(const std::function<void(Offset, std::uint64_
   for_each_allocated(ring_blocks(), fn);
 }
 
+/// Calls whole(offset, bytes) for each large object and run, and span(offset, size class) for each
+/// span of small blocks.
+template <class Whole, class Span>
+void Inspector::for_each_part(Whole whole, Span span) const {
+  ChunkWord word;
+  for (std::uint64_t chunk = 0; chunk < chunks_.count(); ++chunk) {
+    if (!chunks_.tile(chunk, word)) continue;
+    if (word.kind == ChunkKind::large)
+      whole(chunk * kChunkSize + kLargeHeader, word.count * kChunkSize - kLargeHeader);
+    if (word.kind != ChunkKind::spans) continue;
+    for (unsigned i = first_span(chunk); i < kSpansPerChunk; ++i) {
+      const Offset offset = span_offset(chunk, i);
+      const SpanEntry entry = pm::load(view_.chunk(chunk).spans[i]);
+      if (is_class_entry(entry)) {
+        span(offset, entry - 1U);
+      } else if (const std::uint64_t size = find(offset).size; size > 0) {
+        whole(offset, size);
+      }
+    }
+  }
+}
+
 void Inspector::for_each_allocated(const std::vector<Offset>& in_ring,
                                    const std::function<void(Offset, std::uint64_t)>& fn) const {
   const auto show = [&](Offset block, std::uint64_t size) {
     if (!std::binary_search(in_ring.begin(), in_ring.end(), block)) fn(block, size);
   };
-  ChunkWord word;
-  for (std::uint64_t chunk = 0; chunk < chunks_.count(); ++chunk) {
-    if (!chunks_.tile(chunk, word)) continue;
-    if (word.kind == ChunkKind::large) {
-      fn(chunk * kChunkSize + kLargeHeader, word.count * kChunkSize - kLargeHeader);
-    }
-    if (word.kind != ChunkKind::spans) continue;
-    for (unsigned i = first_span(chunk); i < kSpansPerChunk; ++i) {
-      const Offset span = span_offset(chunk, i);
-      const SpanEntry entry = pm::load(view_.chunk(chunk).spans[i]);
-      if (is_class_entry(entry)) {
-        for_each_in_span(span, entry - 1U, show);
-      } else if (const std::uint64_t size = find(span).size; size > 0) {
-        fn(span, size);
-      }
-    }
+  for_each_part(
+      fn, [&](Offset span, unsigned size_class) { for_each_in_span(span, size_class, show); });
+}
+
+/// Blocks of a span whose bits are set.
+std::uint64_t Inspector::count_marked(Offset span, unsigned size_class) const {
+  const SizeClass& geometry = kSizeClasses[size_class];
+  std::uint64_t count = 0;
+  for (std::uint32_t word = 0; word < geometry.words; ++word) {
+    const std::uint64_t bits = pm::load(view_.span(span).bitmap[word]);
+    count += static_cast<unsigned>(std::popcount(bits & ~tail_bits(geometry, word)));
   }
+  return count;
+}
+
+std::uint64_t Inspector::bytes_allocated() const {
+  std::uint64_t bytes = 0;
+  for_each_part([&](Offset, std::uint64_t size) { bytes += size; },
+                [&](Offset span, unsigned size_class) {
+                  bytes += count_marked(span, size_class) * kSizeClasses[size_class].size;
+                });
+  std::vector<Offset> in_ring = ring_blocks();
+  in_ring.erase(std::unique(in_ring.begin(), in_ring.end()), in_ring.end());
+  for (const Offset block : in_ring) {
+    const FoundBlock found = find(block);
+    if (found.small && marked(found)) bytes -= std::min(bytes, found.size);
+  }
+  return bytes;
 }
 
 void Inspector::for_each_in_span(Offset span, unsigned size_class,

@@ -39,6 +39,10 @@ class Inspector {
   bool marked(const FoundBlock& block) const noexcept;
 
   void for_each_allocated(const std::function<void(Offset, std::uint64_t)>& fn) const;
+
+  /// Bytes of all allocated blocks. Exact while no operation runs. Cost: reads each bitmap, not
+  /// each block.
+  std::uint64_t bytes_allocated() const;
   std::uint64_t bytes_in_spans() const;
   void check(CheckReport& report) const;
 
@@ -46,6 +50,9 @@ class Inspector {
   std::vector<Offset> ring_blocks() const;
   void for_each_allocated(const std::vector<Offset>& in_ring,
                           const std::function<void(Offset, std::uint64_t)>& fn) const;
+  template <class Whole, class Span>
+  void for_each_part(Whole whole, Span span) const;
+  std::uint64_t count_marked(Offset span, unsigned size_class) const;
   void for_each_in_span(Offset span, unsigned size_class,
                         const std::function<void(Offset, std::uint64_t)>& fn) const;
   void check_lanes(const std::vector<Offset>& in_ring, CheckReport& report) const;
