@@ -66,7 +66,7 @@ class Calloc {
   /// Cost: reads all span tables and bitmaps.
   void for_each_allocated(const std::function<void(Offset, std::uint64_t)>& fn) const;
 
-  /// Sum of the sizes of all allocated blocks. Cost as for_each_allocated.
+  /// Sum of the sizes of all allocated blocks. Cost: reads each bitmap of blocks, not each block.
   std::uint64_t bytes_allocated() const;
 
   /// Bytes of spans and chunks that hold blocks, with what is free within them: the space that the
