@@ -2,10 +2,12 @@
 """The module beside the server's own SET and GET, in one run: medians of rounds that alternate.
 
     bindings/valkey/bench.py [--server redis-7] [--rounds 5] [--requests 200000] [--keys 1000000]
-                             [--restart-keys 0] [--folder /dev/shm]
+                             [--restart-keys 0] [--failovers 0] [--folder /dev/shm]
 
 `--restart-keys N` also measures how long a server takes from its start after `kill -9` to its first
 right answer, with N pairs in a table, and with as many native keys in an AOF and in an RDB file.
+`--failovers N` says how long a cluster of three primaries and three replicas needs until a replica
+has taken over from a primary that was killed, N times with the module and without it in turns.
 Uses redis-benchmark of Debian's redis-tools, 50 clients, values of 100 bytes.
 """
 
@@ -48,6 +50,7 @@ def parse():
     parser.add_argument("--requests", type=int, default=200000)
     parser.add_argument("--keys", type=int, default=1000000)
     parser.add_argument("--restart-keys", type=int, default=0)
+    parser.add_argument("--failovers", type=int, default=0)
     parser.add_argument("--folder", default="/dev/shm")
     return parser.parse_args()
 
@@ -92,8 +95,9 @@ def print_rates(options, rates):
 
 def encoded(words):
     """A command in the server's protocol."""
-    parts = [f"${len(word)}\r\n{word}\r\n" for word in words]
-    return f"*{len(words)}\r\n{''.join(parts)}"
+    parts = [word.encode() for word in words]
+    lengths = b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+    return b"*%d\r\n%s" % (len(parts), lengths)
 
 
 def load(server, count, command):
@@ -103,7 +107,7 @@ def load(server, count, command):
     with subprocess.Popen(cli, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as pipe:
         for start in range(0, count, step):
             numbers = range(start, min(start + step, count))
-            pipe.stdin.write("".join(encoded(command(i)) for i in numbers).encode())
+            pipe.stdin.write(b"".join(encoded(command(i)) for i in numbers))
         pipe.stdin.close()
     if pipe.wait() != 0:
         raise RuntimeError("the server did not take all keys")
@@ -149,6 +153,25 @@ def measure_restarts(options, folder, servers):
         shutil.rmtree(server.folder)
 
 
+def measure_failovers(options, folder):
+    import cluster  # which needs the environment, too
+
+    seconds = {True: [], False: []}
+    for number in range(options.failovers):
+        for module, found in seconds.items():
+            place = os.path.join(folder, f"cluster-{number}-{module}")
+            nodes = cluster.start(place, module)
+            found.append(cluster.take_over(nodes))
+            for node in nodes:
+                node.kill()
+            shutil.rmtree(place)
+    print(f"\nfailover of 3 + 3 nodes, node timeout {cluster.NODE_TIMEOUT} ms, seconds\n")
+    for module, found in seconds.items():
+        times = " ".join(f"{one:.1f}" for one in sorted(found))
+        print(f"{'with' if module else 'without'} the module: median "
+              f"{statistics.median(found):.1f} ({times})")
+
+
 def main():
     options = parse()
     os.environ["PERDIX_VALKEY_SERVER"] = options.server
@@ -160,6 +183,8 @@ def main():
             print_rates(options, measure(options, folder, servers))
         if options.restart_keys:
             measure_restarts(options, folder, servers)
+        if options.failovers:
+            measure_failovers(options, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -8,7 +8,6 @@ killed and its replica takes over.
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,10 +15,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
 import servers  # noqa: E402: only found by the line above
+import cluster  # noqa: E402
 from bench import first_answer, load  # noqa: E402
 
 WORDS = Path("/usr/share/dict/american-english-insane")
-NODE_TIMEOUT = 1500  # milliseconds
 
 
 def restart_by(name, folder, words, module, options, command, question):
@@ -54,51 +53,16 @@ def show_restarts(folder, words):
         ).kill()
 
 
-def start_cluster(folder):
-    """Three primaries with a replica each."""
-    options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT)]
-    nodes = [servers.Server(folder, f"node{i}", [], options).start() for i in range(6)]
-    cli = servers.SERVERS / "valkey-8" / "valkey-cli"
-    addresses = [f"127.0.0.1:{node.port}" for node in nodes]
-    create = [cli, "--cluster", "create", *addresses, "--cluster-replicas", "1", "--cluster-yes"]
-    subprocess.run(create, check=True, capture_output=True)
-    for node in nodes:
-        servers.wait_for(lambda n=node: is_up(n), "the cluster does not come up")
-        servers.wait_for(lambda n=node: has_link(n), "a replica gets no link")
-    return nodes
-
-
-def is_up(node):
-    return node.client.execute_command("CLUSTER INFO")["cluster_state"] == "ok"
-
-
-def has_link(node):
-    info = node.client.info("replication")
-    if info["role"] == "master":
-        return info["connected_slaves"] == 1
-    return info["master_link_status"] == "up"
-
-
-def primaries(nodes):
-    return [n for n in nodes if n.alive() and n.client.info("replication")["role"] == "master"]
-
-
 def show_failover(folder):
     print("a cluster of three primaries and three replicas:")
-    nodes = start_cluster(folder)
+    nodes = cluster.start(folder)
     client = servers.redis.RedisCluster(host="127.0.0.1", port=nodes[0].port, protocol=2)
     for i in range(300):
         client.execute_command("PX.PUT", f"table{i}", "number", i)
     time.sleep(1)  # replication is asynchronous
-    victim = primaries(nodes)[0]
-    begin = time.monotonic()
-    victim.kill()
-    others = [node for node in nodes if node is not victim]
-    servers.wait_for(
-        lambda: len(primaries(others)) == 3 and all(is_up(node) for node in others),
-        "no replica takes over",
-    )
-    print(f"  a primary was killed; its replica took over after {time.monotonic() - begin:.1f} s")
+    seconds = cluster.take_over(nodes)
+    print(f"  a primary was killed; its replica took over after {seconds:.1f} s")
+    others = [node for node in nodes if node.alive()]
     client = servers.redis.RedisCluster(host="127.0.0.1", port=others[0].port, protocol=2)
     there = sum(client.execute_command("PX.GET", f"table{i}", "number") is not None
                 for i in range(300))
