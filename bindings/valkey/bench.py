@@ -2,12 +2,14 @@
 """The module beside the server's own SET and GET, in one run: medians of rounds that alternate.
 
     bindings/valkey/bench.py [--server redis-7] [--rounds 5] [--requests 200000] [--keys 1000000]
-                             [--restart-keys 0] [--failovers 0] [--folder /dev/shm]
+                             [--restart-keys 0] [--failovers 0] [--ycsb 0]
+                             [--folder /dev/shm]
 
 `--restart-keys N` also measures how long a server takes from its start after `kill -9` to its first
 right answer, with N pairs in a table, and with as many native keys in an AOF and in an RDB file.
 `--failovers N` says how long a cluster of three primaries and three replicas needs until a replica
 has taken over from a primary that was killed, N times with the module and without it in turns.
+`--ycsb N` runs YCSB's workloads A and C with N records and as many operations, one round.
 Uses redis-benchmark of Debian's redis-tools, 50 clients, values of 100 bytes.
 """
 
@@ -51,6 +53,7 @@ def parse():
     parser.add_argument("--keys", type=int, default=1000000)
     parser.add_argument("--restart-keys", type=int, default=0)
     parser.add_argument("--failovers", type=int, default=0)
+    parser.add_argument("--ycsb", type=int, default=0)
     parser.add_argument("--folder", default="/dev/shm")
     return parser.parse_args()
 
@@ -172,6 +175,24 @@ def measure_failovers(options, folder):
               f"{statistics.median(found):.1f} ({times})")
 
 
+def measure_ycsb(options, folder, servers):
+    import ycsb
+
+    sizes = {"recordcount": options.ycsb, "operationcount": options.ycsb,
+             "fieldcount": 1, "fieldlength": VALUE}
+    print(f"\nYCSB, {options.ycsb} records, 4 threads, operations/s\n")
+    for name, module, arguments, more, _ in SYSTEMS:
+        server = servers.Server(folder, f"ycsb-{name.replace(' ', '-')}", arguments, more,
+                                module).start()
+        mode = "tables" if name == "table" else "keyspace"
+        ycsb.run_phase(server.port, mode, "-load", "a", **sizes)
+        rates = [ycsb.run_phase(server.port, mode, "-t", workload, **sizes)[1]
+                 for workload in ("a", "c")]
+        print(f"{name}: A {rates[0]:,.0f}, C {rates[1]:,.0f}", flush=True)
+        server.kill()
+        shutil.rmtree(server.folder)
+
+
 def main():
     options = parse()
     os.environ["PERDIX_VALKEY_SERVER"] = options.server
@@ -183,6 +204,8 @@ def main():
             print_rates(options, measure(options, folder, servers))
         if options.restart_keys:
             measure_restarts(options, folder, servers)
+        if options.ycsb:
+            measure_ycsb(options, folder, servers)
         if options.failovers:
             measure_failovers(options, folder)
     finally:

@@ -1,15 +1,13 @@
 """Clients that others have written: redis-benchmark, valkey-cli, and YCSB through Jedis."""
 
-import os
 import re
-import shutil
 import subprocess
 
+import ycsb
 from servers import SERVERS, ServerTest, unittest
 
 KEYSPACE = ["mode", "keyspace"]
 CLI = SERVERS / "valkey-8" / "valkey-cli"  # speaks to all servers
-YCSB = SERVERS / "ycsb"  # bindings/valkey/fetch builds it where the machine has Java and Maven
 
 
 def run(*words):
@@ -69,49 +67,27 @@ class BenchmarkTest(ServerTest):
 
 class YcsbTest(ServerTest):
     RECORDS, OPERATIONS = 1000, 1000
-    WORKLOADS = {
-        "a": {"read": 0.5, "update": 0.5},
-        "b": {"read": 0.95, "update": 0.05},
-        "c": {"read": 1},
-        "d": {"read": 0.95, "insert": 0.05, "distribution": "latest"},
-        "e": {"scan": 0.95, "insert": 0.05},
-        "f": {"read": 0.5, "readmodifywrite": 0.5},
-    }
 
     def setUp(self):
-        if not (YCSB / "lib").is_dir():
-            self.skipTest(f"no YCSB in {YCSB}: the set-up builds it where java and mvn are there")
-        if shutil.which("java") is None:
-            self.skipTest("no java on this machine")
+        if why := ycsb.missing():
+            self.skipTest(why)
         super().setUp()
 
-    def ycsb(self, server, mode, phase, workload):
-        """Runs a phase, and returns how often each operation succeeded. None may fail."""
-        mix = dict(workload)
-        distribution = mix.pop("distribution", "zipfian")
-        properties = {
-            "workload": "site.ycsb.workloads.CoreWorkload", "recordcount": self.records,
-            "operationcount": self.OPERATIONS, "fieldlength": 20, "maxscanlength": 20,
-            "requestdistribution": distribution, "perdix.port": server.port, "perdix.mode": mode,
-            **{f"{name}proportion": mix.get(name, 0)
-               for name in ("read", "update", "insert", "scan", "readmodifywrite")},
-        }
-        words = [word for name, value in properties.items() for word in ("-p", f"{name}={value}")]
-        output = run("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                     "-cp", f"{YCSB}/lib/*{os.pathsep}{YCSB}/perdix-ycsb-0.1.0.jar",
-                     "site.ycsb.Client", phase, "-db", "perdix.ServerDb", "-threads", 4, *words)
-        returned = re.findall(r"^\[([A-Z-]+)\], Return=(\w+), (\d+)$", output, re.MULTILINE)
-        self.assertTrue(returned, output)
-        self.assertEqual({status for _, status, _ in returned}, {"OK"}, output)
-        return {operation: int(count) for operation, _, count in returned}
+    def phase(self, server, mode, phase, workload):
+        """How often each operation succeeded. None may fail."""
+        counts, _ = ycsb.run_phase(
+            server.port, mode, phase, workload,
+            recordcount=self.records, operationcount=self.OPERATIONS, fieldlength=20,
+        )
+        return counts
 
     def run_all(self, mode, workloads, count_records):
         server = self.server(arguments=["mode", mode])
         self.records = self.RECORDS
-        loaded = self.ycsb(server, mode, "-load", self.WORKLOADS["a"])
+        loaded = self.phase(server, mode, "-load", "a")
         self.assertEqual(loaded, {"INSERT": self.RECORDS})
         for name in workloads:
-            done = self.ycsb(server, mode, "-t", self.WORKLOADS[name])
+            done = self.phase(server, mode, "-t", name)
             self.records += done.pop("INSERT", 0)
             self.assertEqual(count_records(server), self.records, name)
             self.assertGreater(sum(done.values()), 0)
