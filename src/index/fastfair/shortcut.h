@@ -11,6 +11,7 @@
 #include <array>
 
 #include "index/fastfair/fastfair.h"
+#include "index/fastfair/get_many.h"
 
 namespace perdix::detail::index::fastfair {
 
