@@ -103,8 +103,8 @@ class WordTree : public pool::OpenIndex {
 
   pool::PoolCore& pool() const { return handle_.pool(); }
 
-  /// How many conflicts there were.
-  std::uint64_t conflicts() const requires Form::kCountsConflicts { return conflicts_.sum(); }
+  /// How many conflicts there were; 0 in a form that does not count them.
+  std::uint64_t conflicts() const { return conflicts_.sum(); }
 
  protected:
   using Keys = Codec<K>;
