@@ -80,10 +80,7 @@ class StoreOf final : public FormStore {
   }
   void resume() override { map_.tree().size(); }  // which needs all leaves
 
-  std::uint64_t conflicts() const override {
-    if constexpr (Form::kCountsConflicts) return map_.tree().conflicts();
-    return 0;
-  }
+  std::uint64_t conflicts() const override { return map_.tree().conflicts(); }
 
  private:
   Dataset data_;

@@ -133,6 +133,7 @@ void WriteThrough::commit(Context* context) noexcept {
     // The catalogue still has keys of tables whose end the pool did not take.
     if (failed_.empty() && !catalogue_.spaces_changed()) tables_.drop_doomed();
   } catch (const std::exception& error) {
+    unacknowledged_ = true;  // what was marked may not be in the pool
     log(context, "warning", std::string("perdix: ") + error.what());
   }
 }

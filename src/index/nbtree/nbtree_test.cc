@@ -478,15 +478,15 @@ TEST(NbTreeTop, LeadsToTheLeafWhateverBecameOfIt) {
 
 TEST(NbTreeOpening, SortsAnchorsHoweverTheirBoundsAreSpread) {
   using Anchors = util::HugeVector<ListedAnchor<std::uint64_t>>;
-  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  constexpr std::uint64_t kMaxKey = ~std::uint64_t{0};
   std::mt19937_64 random(11);
   const std::map<std::string, std::function<std::uint64_t(std::uint64_t)>> spreads{
       {"evenly", [&](std::uint64_t) { return random(); }},
       {"densely", [](std::uint64_t i) { return 1000 - i; }},
       {"in one place, but for the first",
-       [&](std::uint64_t i) { return i == 0 ? 0 : kMost - random() % 5000; }},
+       [&](std::uint64_t i) { return i == 0 ? 0 : kMaxKey - random() % 5000; }},
       {"at both ends",
-       [&](std::uint64_t i) { return i % 2 == 0 ? random() % 5000 : kMost - random() % 5000; }},
+       [&](std::uint64_t i) { return i % 2 == 0 ? random() % 5000 : kMaxKey - random() % 5000; }},
       {"by powers of two", [](std::uint64_t i) { return (i / 64 + 1) << i % 64; }}};
   for (const auto& [spread, low_of] : spreads) {
     for (const std::uint64_t count : {1, 2, 3, 63, 64, 65, 1000}) {

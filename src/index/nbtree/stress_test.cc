@@ -83,7 +83,7 @@ TEST(NbTreeStress, PositionsOfStringsComeAndGo) {
 /// A top layer of three levels, of strings that share prefixes, comes and goes beside readers: it
 /// is emptied from either end.
 TEST(NbTreeStress, ThreeLevelsComeAndGoBesideReaders) {
-  constexpr std::uint64_t kLeaves = 5000, kMost = 400'000;
+  constexpr std::uint64_t kLeaves = 5000, kMaxKeys = 400'000;
   const std::string prefix(40, 'p');
   const auto key_of = [&](std::uint64_t i) { return prefix + fmt::format("{:07}", i); };
   const std::string first = "!", last = "~";
@@ -98,7 +98,7 @@ TEST(NbTreeStress, ThreeLevelsComeAndGoBesideReaders) {
       while (!stop) {
         EXPECT_EQ(tree->get(first), 1u);
         EXPECT_EQ(tree->get(last), 2u);
-        const std::uint64_t i = random.below(kMost);
+        const std::uint64_t i = random.below(kMaxKeys);
         if (const auto found = tree->get(key_of(i))) {
           EXPECT_EQ(*found, i);
         }
@@ -106,7 +106,7 @@ TEST(NbTreeStress, ThreeLevelsComeAndGoBesideReaders) {
     });
   }
   std::uint64_t keys = 0;
-  for (; keys < kMost && tree->stats().leaves <= kLeaves; ++keys) tree->put(key_of(keys), keys);
+  for (; keys < kMaxKeys && tree->stats().leaves <= kLeaves; ++keys) tree->put(key_of(keys), keys);
   EXPECT_GT(tree->stats().leaves, kLeaves);
   for (std::uint64_t i = 0; i < keys / 2; ++i) EXPECT_TRUE(tree->erase(key_of(i)));
   for (std::uint64_t i = keys; i-- > keys / 2;) EXPECT_TRUE(tree->erase(key_of(i)));

@@ -1,5 +1,6 @@
 // Trees of other forms than NbTree's (form.h), for nbtree_bench and the tests. They are no part of
-// the library: who includes this compiles them.
+// the library: a program that includes this compiles them. They promise no crash safety: no crash
+// states of them were explored.
 //
 // A variant keeps what NbTree keeps under the same name, so the pools' checks are the same. An
 // index that was made in the form MetadataInPm has longer blocks: another form can open it, but
