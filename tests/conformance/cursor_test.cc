@@ -100,8 +100,8 @@ const Contract prefixes("prefixes_are_ranges", bytes_keys, [](Fixture& fixture) 
   auto index = fixture.open();
   Model model;
   const std::string high(2, '\xff');
-  for (const std::string part : {std::string(), std::string("a"), std::string("ab"), high}) {
-    for (const std::string tail : {std::string(), std::string(1, '\0'), std::string("b"), high}) {
+  for (const std::string& part : {std::string(), std::string("a"), std::string("ab"), high}) {
+    for (const std::string& tail : {std::string(), std::string(1, '\0'), std::string("b"), high}) {
       const Datum value = fixture.small_value();
       index.put(part + tail, value);
       model.put(part + tail, value);
