@@ -7,11 +7,14 @@
 
 namespace perdix::detail::util {
 
-/// Called by a thread of the library's own: signals are for those of the program.
+/// Called by a thread of the library's own: signals are for those of the program. But for faults of
+/// the thread itself: if it blocked them, the kernel would end the process without calling the
+/// program's handler.
 inline void block_signals() noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV}) sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
 }
 
 /// While one exists, no signal reaches the calling thread. One of the given number that the kernel

@@ -1,4 +1,5 @@
-// A thread that gets none of the process's signals: the server handles those.
+// A thread that gets none of the process's signals, which the server's threads handle, but for
+// faults of the thread itself.
 #pragma once
 
 #include <pthread.h>
@@ -11,10 +12,11 @@ namespace perdix::valkey {
 
 template <class Run>
 std::thread quiet_thread(Run run) {
-  sigset_t all;
+  sigset_t blocked;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&blocked);
+  for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV}) sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   std::thread thread(std::move(run));
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
