@@ -2,6 +2,7 @@
 #pragma once
 
 #include <perdix/arrow_abi.h>
+#include <perdix/bus_errors.h>
 #include <perdix/cceh.h>
 #include <perdix/change.h>
 #include <perdix/cursor.h>

@@ -74,13 +74,14 @@ std::uint64_t decode_u64(std::string_view bytes) {
 
 std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
                                    const IndexOptions& options) {
-  const IndexInfo info = detail::pool::as_errors([&] { return existing(pool, name); });
+  const IndexInfo info =
+      detail::pool::as_errors(*pool.core(), [&] { return existing(pool, name); });
   return open_or_create(pool, info, options);
 }
 
 std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& info,
                                              const IndexOptions& options) {
-  return detail::pool::as_errors([&] {
+  return detail::pool::as_errors(*pool.core(), [&] {
     const detail::index::EngineType& engine = detail::index::find_engine(info, *pool.core());
     require_pairs(info, engine);
     return detail::index::open_or_remove(

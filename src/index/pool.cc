@@ -143,6 +143,7 @@ CheckReport check_pool(detail::pool::PoolCore& core) {
     add_problem(report, fmt::format("index '{}' was dropped, but its space could not be freed: {}",
                                     drop.index.name, drop.why));
   }
+  core.require_usable();
   return report;
 }
 
@@ -207,23 +208,23 @@ CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& o
 }
 
 PoolInfo Pool::info() const {
-  return detail::pool::as_errors([&] { return core_->info(); });
+  return detail::pool::as_errors(*core_, [&] { return core_->info(); });
 }
 
 bool Pool::huge_pages() const {
-  return detail::pool::as_errors([&] { return core_->huge_pages(); });
+  return detail::pool::as_errors(*core_, [&] { return core_->huge_pages(); });
 }
 
 std::vector<IndexInfo> Pool::indexes() const {
-  return detail::pool::as_errors([&] { return core_->indexes(); });
+  return detail::pool::as_errors(*core_, [&] { return core_->indexes(); });
 }
 
 CheckReport Pool::check() const {
-  return detail::pool::as_errors([&] { return check_pool(*core_); });
+  return detail::pool::as_errors(*core_, [&] { return check_pool(*core_); });
 }
 
 void Pool::drop(std::string_view name) {
-  detail::pool::as_errors([&] { drop_index(*core_, name); });
+  detail::pool::as_errors(*core_, [&] { drop_index(*core_, name); });
 }
 
 void Pool::close() {

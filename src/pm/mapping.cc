@@ -1,6 +1,7 @@
 #include "pm/mapping.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -188,9 +189,9 @@ void Mapping::grow(std::uint64_t new_size) {
   assert(new_size % kAlignment == 0 && new_size <= max_size_);
   if (new_size <= old_size) return;
   const NoFork no_fork;
-  if (private_) {
+  if (reach_ != Reach::file) {
     throw Error(Errc::io_error,
-                fmt::format("'{}' can't grow: a sync of it has failed", file_.path().string()));
+                fmt::format("'{}' can't grow: its device has failed", file_.path().string()));
   }
   maps_.reserve(maps_.size() + 1);
   Map added = map(old_size, new_size);
@@ -211,18 +212,45 @@ void Mapping::keep_from_children(std::uint64_t begin, std::uint64_t end) const {
 
 void Mapping::make_private() {
   const NoFork no_fork;
+  if (leave_file()) return;
+  throw Error(Errc::io_error,
+              fmt::format("a sync of '{}' has failed, and stores to it can't be kept from the "
+                          "file either ({}); check the device, and open the pool again",
+                          file_.path().string(), std::strerror(errno)));
+}
+
+/// The first thread does it, others wait for that. A piece that grow() adds at the same time still
+/// reaches the file, where no superblock covers it. False if the kernel refuses.
+bool Mapping::leave_file() noexcept {
+  Reach expected = Reach::file;
+  if (!reach_.compare_exchange_strong(expected, Reach::changing)) {
+    while (reach_ == Reach::changing) ::sched_yield();
+    return reach_ == Reach::memory;
+  }
   // One call for all pieces: no thread sees an address without a page. MAP_NORESERVE, since a pool
   // may be larger than memory, and only what is stored to from now on takes some.
-  if (::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-             file_.fd(), 0) == MAP_FAILED) {
-    throw Error(Errc::io_error,
-                fmt::format("a sync of '{}' has failed, and stores to it can't be kept from the "
-                            "file either ({}); check the device, and open the pool again",
-                            file_.path().string(), std::strerror(errno)));
-  }
-  private_ = true;
+  const bool done = ::mmap(base_, size(), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_.fd(), 0) != MAP_FAILED;
   // Refused, it would only leave children the owner's lock.
-  ::madvise(base_, size(), MADV_DONTFORK);
+  if (done) ::madvise(base_, size(), MADV_DONTFORK);
+  reach_ = done ? Reach::memory : Reach::file;
+  return done;
+}
+
+bool Mapping::replace_lost_page(const void* address) noexcept {
+  return leave_file() && replace_by_zeros(base_) && replace_by_zeros(address);
+}
+
+/// Async-signal-safe. False if the kernel refuses.
+bool Mapping::replace_by_zeros(const void* address) noexcept {
+  const auto page_size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto* const page =
+      reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) & ~(page_size - 1));
+  if (::mmap(page, page_size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+    return false;
+  ::madvise(page, page_size, MADV_DONTFORK);
+  return true;
 }
 
 void Mapping::populate(std::uint64_t offset, std::uint64_t n) const noexcept {

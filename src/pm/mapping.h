@@ -62,6 +62,13 @@ class Mapping {
   /// io_error if the kernel refuses (a limit of data or of committed memory): then it is as before.
   void make_private();
 
+  /// The same, and the page of `address` becomes zeros: the device did not give it. So does the
+  /// first page, which is where an offset that is read as zero leads. False if the kernel refuses.
+  /// For the handler of SIGBUS: async-signal-safe, so without the lock that keeps children out. A
+  /// child that another thread forks in this moment may inherit the mapping, and keeps the file
+  /// open until it ends or executes a program.
+  bool replace_lost_page(const void* address) noexcept;
+
   /// Touches [offset, offset + n) ahead of use, as huge pages where the file system can give them,
   /// so that later stores don't fault. Advice: a failure only costs time later.
   void populate(std::uint64_t offset, std::uint64_t n) const noexcept;
@@ -85,6 +92,11 @@ class Mapping {
   };
   using Map = std::unique_ptr<pmem2_map, DeleteMap>;
 
+  /// What stores reach.
+  enum class Reach : std::uint8_t { file, changing, memory };
+
+  bool leave_file() noexcept;
+  static bool replace_by_zeros(const void* address) noexcept;
   void reserve(std::uintptr_t address);
   Map map(std::uint64_t begin, std::uint64_t end) const;
   void keep_from_children(std::uint64_t begin, std::uint64_t end) const;
@@ -97,7 +109,8 @@ class Mapping {
   std::byte* base_ = nullptr;
   std::atomic<std::uint64_t> size_{0};
   Granularity granularity_ = Granularity::page;
-  bool private_ = false;  // guarded by NoFork
+  std::atomic<Reach> reach_{Reach::file};
+  static_assert(std::atomic<Reach>::is_always_lock_free, "a signal handler changes it");
 };
 
 }  // namespace perdix::detail::pm

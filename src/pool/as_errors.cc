@@ -8,6 +8,8 @@
 
 #include <perdix/error.h>
 
+#include "pool/pool_core.h"
+
 namespace perdix::detail::pool {
 namespace {
 
@@ -45,6 +47,15 @@ void throw_as_error() {
   } catch (const std::bad_alloc&) {  // for the message
     throw Error::no_memory();
   }
+}
+
+void throw_as_error(const PoolCore& pool) {
+  try {
+    pool.require_usable();
+  } catch (const std::exception&) {
+    throw_as_error();
+  }
+  throw_as_error();
 }
 
 }  // namespace perdix::detail::pool

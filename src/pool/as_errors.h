@@ -6,9 +6,15 @@
 
 namespace perdix::detail::pool {
 
+class PoolCore;
+
 /// Throws the exception that is being handled, as an Error. Needs no memory to say that there is
 /// none.
 [[noreturn]] void throw_as_error();
+
+/// The same of a call that used the pool. If the pool has failed, that is the error: what else the
+/// call met may come of it.
+[[noreturn]] void throw_as_error(const PoolCore& pool);
 
 /// Returns call(). Must not contain calls of a user's code, whose exceptions are the user's.
 template <class Call>
@@ -17,6 +23,15 @@ template <class Call>
     return call();
   } catch (const std::exception&) {
     throw_as_error();
+  }
+}
+
+template <class Call>
+[[gnu::always_inline]] inline decltype(auto) as_errors(const PoolCore& pool, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception&) {
+    throw_as_error(pool);
   }
 }
 

@@ -5,7 +5,8 @@
 // neither: mappings are not inherited (pm::Mapping), descriptors are closed in the child before
 // fork() returns there. For that, the descriptors of all open pools are listed in one place for the
 // process, where a handler of pthread_atfork() finds them: such a handler has no argument. This
-// list and NoFork's lock are the only global state of the library. (Without it, each pool would
+// list, NoFork's lock and what the handler of SIGBUS needs (lost_pages.h) are the only global state
+// of the library. (Without it, each pool would
 // need a thread with a separate table of descriptors, and an opening would fail where no such
 // thread is available.)
 //

@@ -31,6 +31,25 @@ Health::Owner Health::create() {
   return health;
 }
 
+void Health::throw_unusable(const std::string& pool) const {
+  if (forked()) {
+    throw Error(Errc::forked,
+                fmt::format("pool '{}' belongs to the process that opened it, of which this one is "
+                            "a child; open pools after the fork (daemon(3) is one)",
+                            pool));
+  }
+  if (page_lost()) {
+    throw Error(Errc::io_error,
+                fmt::format("the device did not give a page of pool '{}' (SIGBUS); close the pool, "
+                            "check the device and its space, and open it again",
+                            pool));
+  }
+  throw Error(Errc::io_error,
+              fmt::format("pool '{}' could not be written to its device, so what the device holds "
+                          "is unknown; close the pool, check the device and open it again",
+                          pool));
+}
+
 void Health::Unmap::operator()(Health* health) const noexcept { ::munmap(health, sizeof(Health)); }
 
 }  // namespace perdix::detail::pool

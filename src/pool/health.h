@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace perdix::detail::pool {
 
@@ -21,6 +22,7 @@ class Health {
     forked = 0,  ///< a child inherited the pool, which stays its parent's
     usable = 1,
     sync_failed = 2,  ///< the content of the device is unknown
+    page_lost = 3,    ///< the device did not give a page, which is zeros in memory now
   };
 
   struct Unmap {
@@ -36,13 +38,21 @@ class Health {
 
   bool usable() const noexcept { return state() == State::usable; }
   bool forked() const noexcept { return state() == State::forked; }
+  bool page_lost() const noexcept { return state() == State::page_lost; }
 
   void set_sync_failed() noexcept { state_.store(State::sync_failed, std::memory_order_release); }
+
+  /// Throws forked or io_error: what the state says of the pool at this path.
+  [[noreturn]] void throw_unusable(const std::string& pool) const;
+
+  /// Async-signal-safe.
+  void set_page_lost() noexcept { state_.store(State::page_lost, std::memory_order_release); }
 
  private:
   Health() = default;
 
   std::atomic<State> state_{State::usable};
+  static_assert(std::atomic<State>::is_always_lock_free, "a signal handler stores it");
 };
 
 }  // namespace perdix::detail::pool

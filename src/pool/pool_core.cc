@@ -132,7 +132,12 @@ std::shared_ptr<PoolCore> PoolCore::format(std::shared_ptr<PoolCore> core,
 std::shared_ptr<PoolCore> PoolCore::open(const std::filesystem::path& path,
                                          const PoolOptions& options, Purpose purpose) {
   std::shared_ptr<PoolCore> core = lock_file([&] { return pm::File::open(path); });
-  core->recover(options, purpose);
+  try {
+    core->recover(options, purpose);
+  } catch (const Error&) {
+    core->require_usable();  // what was found may come of a page that is lost
+    throw;
+  }
   return core;
 }
 
@@ -257,6 +262,7 @@ void PoolCore::map(std::uint64_t size, const PoolOptions& options, std::uint64_t
       max_size_ = std::max(size, max_size_ / 4 / kGrowthUnit * kGrowthUnit);
     }
   }
+  lost_pages_.emplace(*mapping_, *health_);
   base_ = mapping_->base();
   size_.store(size, std::memory_order_release);
 }
@@ -396,18 +402,7 @@ bool PoolCore::reclaim_space() {
   return given_back || freed;
 }
 
-void PoolCore::throw_unusable() const {
-  if (health_->forked()) {
-    throw Error(Errc::forked,
-                fmt::format("pool '{}' belongs to the process that opened it, of which this one is "
-                            "a child; open pools after the fork (daemon(3) is one)",
-                            path().string()));
-  }
-  throw Error(Errc::io_error,
-              fmt::format("pool '{}' could not be written to its device, so what the device holds "
-                          "is unknown; close the pool, check the device and open it again",
-                          path().string()));
-}
+void PoolCore::throw_unusable() const { health_->throw_unusable(path().string()); }
 
 void PoolCore::require_open() const {
   if (open_) return;
@@ -681,6 +676,7 @@ void PoolCore::end_work() noexcept {
 void PoolCore::unmap() noexcept {
   directory_.reset();
   superblock_.reset();
+  lost_pages_.reset();
   mapping_.reset();
 }
 

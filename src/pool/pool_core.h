@@ -7,8 +7,9 @@
 //   2. [0, size()) has space on the device, is mapped, and is covered by the superblock, which is
 //      durable before the allocator may use what was added.
 //   3. An index is open at most once; an IndexHandle keeps its pool open.
-//   4. Once a sync has failed, nothing that is stored reaches the file any more, and no call
-//      returns a result: the pool can only be closed, which writes nothing.
+//   4. Once a sync has failed or a page is lost (LostPages), nothing that is stored reaches the
+//      file any more, and no call returns a result: the pool can only be closed, which writes
+//      nothing.
 //   5. In a child of fork() every call throws `forked` before it takes a lock or looks at the pool;
 //      only the end of the last reference does nothing.
 //
@@ -43,6 +44,7 @@
 #include "pool/growth.h"
 #include "pool/health.h"
 #include "pool/index_handle.h"
+#include "pool/lost_pages.h"
 #include "pool/open_index.h"
 #include "pool/origin.h"
 #include "pool/superblock.h"
@@ -92,7 +94,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   template <class T>
   T* at(pm::Offset offset) const noexcept {
-    assert(contains(offset, sizeof(T)) && offset % alignof(T) == 0);
+    assert((contains(offset, sizeof(T)) && offset % alignof(T) == 0) || health_->page_lost());
     return reinterpret_cast<T*>(base_ + offset);
   }
 
@@ -117,7 +119,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   const std::vector<const tips::Plugin*>& plugins() const noexcept { return plugins_; }
 
   /// Throws forked in a child of the process that opened the pool, and io_error once a sync has
-  /// failed. One load.
+  /// failed or a page is lost. One load.
   void require_usable() const {
     if (!health_->usable()) [[unlikely]]
       throw_unusable();
@@ -263,6 +265,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   std::optional<FileLock> lock_;
   Origin origin_;
   std::optional<pm::Mapping> mapping_;
+  std::optional<LostPages> lost_pages_;  // as long as mapping_
   std::optional<pm::Persister> pm_;
   std::optional<SuperblockStore> superblock_;
   std::optional<Directory> directory_;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <perdix/bus_errors.h>
 #include <perdix/error.h>
 #include <perdix/index.h>
 
@@ -333,6 +334,7 @@ int run_command_line(int argc, char** argv) {
   CLI::App app("Crash-proof indexes in DRAM and persistent memory", "perdix");
   ExitStatus status = ExitStatus::ok;
   try {
+    handle_bus_errors();
     add_commands(app, status);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include <perdix/bus_errors.h>
+
 #include "commands.h"
 #include "events.h"
 #include "info.h"
@@ -37,6 +39,7 @@ void say_what_was_opened(Context* context, const Settings& settings) {
 
 void start(Context* context, Arguments arguments) {
   load_settings(context, arguments, instance().settings);
+  handle_bus_errors();  // stays: the module is never unloaded (-z nodelete)
   instance().module = std::make_unique<Module>(instance().settings);
   Module& module = *instance().module;
   say_what_was_opened(context, module.settings());

@@ -3,6 +3,8 @@
 Full devices and broken ones are made by failing_device.cc, which is loaded before the server.
 """
 
+import os
+
 from servers import PATIENCE, ServerTest, redis, unittest, wait_for
 
 KEYSPACE = ["mode", "keyspace"]
@@ -138,6 +140,53 @@ class DeviceTest(ServerTest):
         server.repair_device()
         server.start()
         server.client.execute_command("PX.PUT", "t", "a", "1")
+
+    # --- A device that does not give a page
+
+    def losing_server(self, arguments=()):
+        server = self.server(arguments=arguments)
+        for i in range(2000):
+            server.client.execute_command("PX.PUT", "t", f"f{i}", VALUE)
+        server.client.set("native", "1")
+        return server
+
+    def lose_pages(self, server):
+        """Cuts the pool's file: the kernel has no pages for what was behind. Returns it whole."""
+        whole = server.pool.read_bytes()
+        os.truncate(server.pool, 1 << 20)
+        return whole
+
+    def assert_back_with_pages(self, server, whole):
+        server.kill()
+        with open(server.pool, "r+b") as file:
+            file.write(whole)
+        server.start()
+        px = server.client.execute_command
+        self.assertEqual(px("PX.LEN", "t"), 2000)
+        for i in range(0, 2000, 100):
+            self.assertEqual(px("PX.GET", "t", f"f{i}"), VALUE.encode())
+
+    def test_tables_that_lost_pages(self):
+        server = self.losing_server()
+        client = server.client
+        whole = self.lose_pages(server)
+        for words in (("PX.RANGE", "t", "-", "+"), ("PX.GET", "t", "f1"), ("PX.DEL", "t", "f2"),
+                      ("PX.PUT", "t", "f1", "new"), ("PX.LEN", "t"), ("PX.CREATE", "other")):
+            self.assert_refused("PXIO", client.execute_command, *words)
+        self.assertEqual(client.get("native"), b"1")
+        client.set("native", "2")
+        self.assert_back_with_pages(server, whole)
+
+    def test_native_keys_that_lost_pages(self):
+        server = self.losing_server(KEYSPACE)
+        whole = self.lose_pages(server)
+        with self.assertRaises(redis.ConnectionError):
+            server.connect().set("native", "2")
+        client = server.connect()
+        self.assertEqual(client.get("native"), b"2")
+        self.assert_refused("PXIO", client.set, "native", "3")
+        self.assert_back_with_pages(server, whole)
+        self.assertIn(server.client.get("native"), (b"1", b"2"))
 
     # --- A full device
 

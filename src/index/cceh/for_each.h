@@ -88,7 +88,7 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
   Cursor cursor;
   EachBatch batch;
   for (bool more = true; more;) {
-    more = pool::as_errors([&] { return read_batch(cursor, batch); });
+    more = pool::as_errors(this->pool(), [&] { return read_batch(cursor, batch); });
     if (!batch.show(visit, this->pool())) return;
   }
 }

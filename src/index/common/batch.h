@@ -192,10 +192,10 @@ class Batch {
 template <class Batch, Storable K, Storable V, class Read>
 void scan_by_batches(const pool::PoolCore& pool, View<K> from, const Visitor<K, V>& visit,
                      std::size_t limit, Read read) {
-  K position = pool::as_errors([&] { return K(from); });
+  K position = pool::as_errors(pool, [&] { return K(from); });
   Batch batch;
   for (bool more = true; more && limit > 0; limit -= batch.size()) {
-    more = pool::as_errors([&] { return read(batch, position, limit); });
+    more = pool::as_errors(pool, [&] { return read(batch, position, limit); });
     if (!batch.show(visit, pool)) return;
   }
 }

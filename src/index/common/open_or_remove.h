@@ -53,8 +53,8 @@ decltype(auto) open_or_remove(pool::PoolCore& pool, const IndexInfo& info, const
 template <class Tree, Storable K, Storable V>
 std::unique_ptr<Tree> open_typed(const Pool& pool, std::string_view name, std::string_view engine,
                                  const IndexOptions& options) {
-  return pool::as_errors([&] {
-    pool::PoolCore& core = *pool.core();
+  pool::PoolCore& core = *pool.core();
+  return pool::as_errors(core, [&] {
     return open_or_remove(
         core, {std::string(name), std::string(engine), kKindOf<K>, kKindOf<V>},
         [&](std::uint64_t& root) { Tree::destroy(core, root); },

@@ -134,7 +134,7 @@ void Elf::Close::operator()(elf::Table* table) const noexcept {
 /// As PointIndex::run.
 template <class Call>
 auto Elf::run(Call call) const {
-  return detail::pool::as_errors([&] {
+  return detail::pool::as_errors(table_->pool(), [&] {
     table_->pool().require_usable();
     auto result = call(*table_);
     table_->pool().require_usable();
@@ -143,12 +143,14 @@ auto Elf::run(Call call) const {
 }
 
 Elf::Elf(const Pool& pool, std::string_view name, unsigned dimensions)
-    : table_(detail::pool::as_errors([&] {
+    : table_(detail::pool::as_errors(*pool.core(), [&] {
                return open_or_create(pool, name, dimensions);
              }).release()) {}
 
 Elf::Elf(const Pool& pool, std::string_view name)
-    : table_(detail::pool::as_errors([&] { return open_existing(pool, name); }).release()) {}
+    : table_(detail::pool::as_errors(*pool.core(), [&] {
+               return open_existing(pool, name);
+             }).release()) {}
 
 Elf::Elf(Elf&&) noexcept = default;
 Elf& Elf::operator=(Elf&&) noexcept = default;

@@ -94,9 +94,9 @@ std::uint64_t Table::count(const Box& box) const {
 
 void Table::show(const Box& box, const TidVisitor& visit) const {
   const auto require_usable = [&] { pool().require_usable(); };
-  Stream stream = pool::as_errors([&] { return Stream(*this, box); });
+  Stream stream = pool::as_errors(pool(), [&] { return Stream(*this, box); });
   for (;;) {
-    const std::span<const Tid> tids = pool::as_errors([&] { return stream.next(); });
+    const std::span<const Tid> tids = pool::as_errors(pool(), [&] { return stream.next(); });
     pool::as_errors(require_usable);  // before it shows what it has read
     if (tids.empty()) return;
     for (const Tid tid : tids) {

@@ -77,7 +77,7 @@ void ElfTable::Close::operator()(elf_table::Table* table) const noexcept {
 /// As PointIndex::run.
 template <class Call>
 auto ElfTable::run(Call call) const {
-  return detail::pool::as_errors([&] {
+  return detail::pool::as_errors(table_->pool(), [&] {
     table_->pool().require_usable();
     auto result = call(*table_);
     table_->pool().require_usable();
@@ -86,11 +86,14 @@ auto ElfTable::run(Call call) const {
 }
 
 ElfTable::ElfTable(const Pool& pool, std::string_view name, const std::vector<ElfColumn>& columns)
-    : table_(
-          detail::pool::as_errors([&] { return open_or_create(pool, name, columns); }).release()) {}
+    : table_(detail::pool::as_errors(*pool.core(), [&] {
+               return open_or_create(pool, name, columns);
+             }).release()) {}
 
 ElfTable::ElfTable(const Pool& pool, std::string_view name)
-    : table_(detail::pool::as_errors([&] { return open_existing(pool, name); }).release()) {}
+    : table_(detail::pool::as_errors(*pool.core(), [&] {
+               return open_existing(pool, name);
+             }).release()) {}
 
 ElfTable::ElfTable(ElfTable&&) noexcept = default;
 ElfTable& ElfTable::operator=(ElfTable&&) noexcept = default;

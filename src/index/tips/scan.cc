@@ -34,12 +34,12 @@ void Map<K, V>::for_each(Visitor<K, V> visit) const {
     }
   };
   Pending pending;
-  pool::as_errors([&] { core_.catch_up(), pending = this->pending(); });
+  pool::as_errors(pool(), [&] { core_.catch_up(), pending = this->pending(); });
   Read read{*this, pending, {}};
   std::uint64_t position = 0;
   std::size_t shown = 0;
   do {
-    pool::as_errors([&] {
+    pool::as_errors(pool(), [&] {
       read.batch.clear();
       const epoch::Guard guard;
       do {
@@ -142,7 +142,7 @@ bool OrderedMap<K, V>::read_batch(CopiedPairs<K, V>& batch, K& position, std::si
 template <class K, class V>
 void OrderedMap<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
   Pending pending;
-  K position = pool::as_errors([&] {
+  K position = pool::as_errors(this->pool(), [&] {
     this->core().catch_up(), pending = this->pending();
     return K(from);
   });
@@ -150,8 +150,9 @@ void OrderedMap<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) co
   std::size_t most = expected, shown = 0;
   CopiedPairs<K, V> batch;
   for (bool more = true; more && shown < limit; most = std::min(2 * most, batch.kMaxPairs)) {
-    more = pool::as_errors(
-        [&] { return read_batch(batch, position, std::min(limit - shown, most), pending); });
+    more = pool::as_errors(this->pool(), [&] {
+      return read_batch(batch, position, std::min(limit - shown, most), pending);
+    });
     if (!batch.show(visit, this->pool(), shown)) break;
   }
   constexpr std::size_t kFewest = 8;

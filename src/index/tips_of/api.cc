@@ -25,7 +25,7 @@ WriteScope::~WriteScope() {
 }
 
 void WriteScope::commit() {
-  pool::as_errors([&] { table_.prepare_commit(); });
+  pool::as_errors(table_.pool(), [&] { table_.prepare_commit(); });
   ended_ = true;
   table_.commit();
 }
@@ -47,8 +47,8 @@ void Close::operator()(Table* table) const noexcept {
 }
 
 OpenTable open(const Pool& pool, std::string_view name, const ContainerType& type) {
-  return pool::as_errors([&] {
-    pool::PoolCore& core = *pool.core();
+  pool::PoolCore& core = *pool.core();
+  return pool::as_errors(core, [&] {
     IndexInfo info{std::string(name), std::string(kEngineName), Kind::u64, Kind::u64};
     info.model = DataModel::container;
     return open_or_remove(
@@ -62,7 +62,7 @@ OpenTable open(const Pool& pool, std::string_view name, const ContainerType& typ
 void* container_of(const Table& table) noexcept { return table.container(); }
 
 CheckReport check(const Table& table) {
-  return pool::as_errors([&] {
+  return pool::as_errors(table.pool(), [&] {
     table.pool().require_usable();
     CheckReport report = table.check();
     table.pool().require_usable();
@@ -71,7 +71,7 @@ CheckReport check(const Table& table) {
 }
 
 TipsOfStats stats(const Table& table) {
-  return pool::as_errors([&] {
+  return pool::as_errors(table.pool(), [&] {
     table.pool().require_usable();
     return table.container_stats();
   });
