@@ -18,9 +18,9 @@
 //   L6. The root block, every leaf, and every blob of a low bound, of a key or of a value is one
 //       allocated block, reached in exactly one way. Erased slots reach nothing. The log and the
 //       backup have further blocks.
-//   L7. A chain's owner is its leaf's offset divided by 64. A chain that a crash left behind after
-//       its pairs had been merged or had moved to the next leaf is closed before either of the two
-//       leaves is used again.
+//   L7. A chain's owner is its leaf's offset divided by 2048. A chain that a crash left behind
+//       after its pairs had been merged or had moved to the next leaf is closed before either of
+//       the two leaves is used again.
 //   L8. The backup (a FAST&FAIR tree) has for keys the low bounds of leaves, and for values their
 //       offsets. It lacks three leaves of four, and always the first one, but all that it has are
 //       in the list.
