@@ -297,7 +297,7 @@ TEST(Mapping, MadePrivateReachesTheFileNoMore) {
   user.join();
   EXPECT_EQ(in_file(kUnit), reached);
   file.allocate(3 * kUnit);
-  expect_error(Errc::io_error, "sync", [&] { mapping.grow(3 * kUnit); });
+  expect_error(Errc::io_error, "device", [&] { mapping.grow(3 * kUnit); });
   EXPECT_EQ(mapping.size(), 2 * kUnit);
 }
 

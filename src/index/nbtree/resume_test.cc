@@ -116,7 +116,7 @@ void leave_in_flight(NumberTree& tree) {
 }
 
 TEST(NbTreeResume, SeveralThreadsNeedOneColdLeaf) {
-  constexpr unsigned kRounds = 200;
+  constexpr unsigned kRounds = 60;
   NumberTree tree;
   for (unsigned round = 0; round < kRounds; ++round) {
     for (std::uint64_t key = 1; key <= 3; ++key) tree->put(key, 10 * key);

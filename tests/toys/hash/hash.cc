@@ -42,7 +42,7 @@ bool Table<K, V>::erase(Key key, Wants wants) {
 template <class K, class V>
 void Table<K, V>::for_each(Visitor<K, V> visit) const {
   std::vector<std::pair<K, V>> pairs;
-  detail::pool::as_errors([&] {
+  detail::pool::as_errors(pool(), [&] {
     const std::lock_guard guard(lock_);
     pairs.reserve(slots_.pairs());
     slots_.for_each([&](std::string_view key, std::string_view value) {

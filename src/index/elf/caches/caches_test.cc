@@ -104,7 +104,7 @@ TEST_P(Policies, MayChangeWhileQueriesAndWritersRun) {
     }
   };
   std::jthread first(query, 3), second(query, 4);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 8; ++round) {
     elf->cache(GetParam().second);
     // Rows that come and go again: those that were built stay.
     const Tid tid = elf->insert(small_values(random, 1).rows[0]);
