@@ -12,7 +12,17 @@
 
 namespace perdix::detail::pool {
 
-/// Throws Errc::corrupt: an index has `what` ("a leaf") at an offset where none can be.
+/// What a user can do about damage, as the last part of a message.
+inline constexpr std::string_view kRestore = "restore the pool from a copy";
+inline constexpr std::string_view kCheck = "run `perdix check` on the pool";
+
+/// Throws Errc::corrupt with the message "<the pool's file>: <finding>; <remedy>". `finding` is a
+/// clause: "the leaf at offset 0x40 has no successor".
+[[noreturn]] void throw_damaged(const PoolCore& pool, std::string_view finding,
+                                std::string_view remedy = kRestore);
+
+/// The same for the most frequent finding: an index has `what` ("a leaf") at an offset where none
+/// can be.
 [[noreturn]] void throw_corrupt(const PoolCore& pool, std::string_view what, pm::Offset offset);
 
 /// The object at an offset. Throws Errc::corrupt unless all of it lies in the pool, at a multiple

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <perdix/error.h>
-
 #include "alloc/session.h"
 #include "pm/access.h"
+#include "pool/checked.h"
 
 namespace perdix::detail::wal {
 
@@ -34,9 +33,7 @@ void free_from(pool::PoolCore& pool, pm::Offset& word) {
 }
 
 void throw_corrupt(const pool::PoolCore& pool, const std::string& what) {
-  throw Error(Errc::corrupt, fmt::format("{}: the log of an index is damaged: {}; restore the pool "
-                                         "from a copy",
-                                         pool.path().string(), what));
+  pool::throw_damaged(pool, fmt::format("the log of an index is damaged: {}", what));
 }
 
 }  // namespace perdix::detail::wal

@@ -2,19 +2,13 @@
 
 #include <mutex>
 
-#include "pool/checked.h"
-
 namespace perdix::detail::index::cceh {
-
-void Directory::throw_corrupt(const char* what, pm::Offset offset) const {
-  pool::throw_corrupt(pool_, what, offset);
-}
 
 /// The leader at an entry, settled, with its segment.
 Entry Directory::checked_leader(const View& all, std::uint64_t number) const {
   Entry leader = Entry::unpack(pm::load(all.entries[number]));
   if (leader.depth > all.depth || number % all.span_of(leader.depth) != 0)
-    throw_corrupt("a segment", leader.offset);
+    pool::throw_corrupt(pool_, "a segment", leader.offset);
   leader.pending = false;
   return checked(leader);
 }
@@ -25,7 +19,8 @@ std::uint64_t Directory::leader_from_top(const View& all, KeyHash hash) const {
     const std::uint64_t number = all.first_of(hash.prefix(all.depth), depth);
     const Entry entry = Entry::unpack(pm::load(all.entries[number]));
     if (entry.depth == depth) return number;
-    if (entry.depth < depth || depth == all.depth) throw_corrupt("a segment", entry.offset);
+    if (entry.depth < depth || depth == all.depth)
+      pool::throw_corrupt(pool_, "a segment", entry.offset);
   }
 }
 

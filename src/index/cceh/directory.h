@@ -20,6 +20,7 @@
 #include "index/cceh/layout.h"
 #include "index/cceh/shape.h"
 #include "pm/access.h"
+#include "pool/checked.h"
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
@@ -106,13 +107,13 @@ class Directory {
     const Reference at = Reference::unpack(word);
     if (at.log > kMaxDepth || at.offset % alignof(std::uint64_t) != 0 ||
         !pool_.contains(at.offset, sizeof(std::uint64_t) << at.log)) [[unlikely]]
-      throw_corrupt("a directory", at.offset);
+      pool::throw_corrupt(pool_, "a directory", at.offset);
     return {pool_.at<std::uint64_t>(at.offset), at.log};
   }
   Entry checked(const Entry& entry) const {
     if (entry.offset == pm::kNull || entry.offset % pm::kLineSize != 0 ||
         !pool_.contains(entry.offset, shape_.segment_bytes())) [[unlikely]]
-      throw_corrupt("a segment", entry.offset);
+      pool::throw_corrupt(pool_, "a segment", entry.offset);
     return entry;
   }
   [[gnu::always_inline]] inline Route find_in_pool(KeyHash hash) const {
@@ -133,7 +134,6 @@ class Directory {
       return find_and_copy(hash);
     return {found.entry, nullptr, 0, found};
   }
-  [[noreturn]] void throw_corrupt(const char* what, pm::Offset offset) const;
   Entry checked_leader(const View& all, std::uint64_t number) const;
   Route find_from_top(KeyHash hash) const;
   Route find_and_copy(KeyHash hash) const;

@@ -1,16 +1,12 @@
 #include "index/common/batch.h"
 
-#include <fmt/format.h>
-
-#include <perdix/error.h>
+#include "pool/checked.h"
 
 namespace perdix::detail::index {
 
 void throw_unordered(const pool::PoolCore& pool) {
-  throw Error(Errc::corrupt,
-              fmt::format("{}: a leaf has keys that are out of order, twice there or of another "
-                          "leaf; run `perdix check` on the pool",
-                          pool.path().string()));
+  pool::throw_damaged(pool, "a leaf has keys that are out of order, twice there or of another leaf",
+                      pool::kCheck);
 }
 
 }  // namespace perdix::detail::index

@@ -5,16 +5,17 @@
 #include <fmt/format.h>
 
 #include "pm/access.h"
+#include "pool/checked.h"
 
 namespace perdix::detail::index {
 namespace {
 
 using Length = std::uint32_t;
 
-[[noreturn]] void throw_corrupt(Word word, const pool::PoolCore& pool) {
-  throw Error(Errc::corrupt, fmt::format("{}: a string reference ({:#x}) points outside of the "
-                                         "pool; run `perdix check` on the pool",
-                                         pool.path().string(), word));
+[[noreturn]] void throw_outside(const pool::PoolCore& pool, Word word) {
+  pool::throw_damaged(pool,
+                      fmt::format("a string reference ({:#x}) points outside of the pool", word),
+                      pool::kCheck);
 }
 
 }  // namespace
@@ -23,11 +24,11 @@ std::string_view Codec<std::string>::view(Word word) const {
   const pm::Offset offset = blob_offset(word);
   if (offset == pm::kNull) return {};
   if (offset % sizeof(Length) != 0 || !pool_->contains(offset, sizeof(Length)))
-    throw_corrupt(word, *pool_);
+    throw_outside(*pool_, word);
   const char* blob = pool_->at<char>(offset);
   Length length;
   std::memcpy(&length, blob, sizeof length);
-  if (!pool_->contains(offset, sizeof length + length)) throw_corrupt(word, *pool_);
+  if (!pool_->contains(offset, sizeof length + length)) throw_outside(*pool_, word);
   pm::on_read(blob, sizeof length + length);
   return {blob + sizeof length, length};
 }

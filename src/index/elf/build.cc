@@ -179,7 +179,7 @@ class Table::Compaction {
   }
 
   void take(const std::uint32_t* values, Tid tid) {
-    if (tid >= tids_) version_.lists().throw_corrupt(tid);
+    if (tid >= tids_) version_.lists().throw_wrong_row(tid);
     std::uint32_t* const to = batch_.add();
     *std::copy_n(values + 1, table_.dimensions_ - 1, to) = tid;
     dead_[tid / 64] &= ~(std::uint64_t{1} << tid % 64);

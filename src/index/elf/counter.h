@@ -57,7 +57,7 @@ class RowCounter {
         break;
       default: break;
     }
-    lists_.throw_corrupt(ref.value());
+    lists_.throw_no_node(ref.value());
   }
 
   std::uint64_t count_list(Ref ref, unsigned dimension) {
@@ -107,7 +107,7 @@ class RowCounter {
   /// As in a Walk, so that the count of a damaged table ends.
   void pass(Position position, std::uint64_t words) {
     if (position < passed_) [[unlikely]]
-      lists_.throw_corrupt(position);
+      lists_.throw_no_node(position);
     passed_ = position + words;
   }
 

@@ -59,7 +59,7 @@ class Find {
         break;
       default: break;
     }
-    lists_.throw_corrupt(ref.value());
+    lists_.throw_no_node(ref.value());
   }
 
   void visit_mono(Ref ref, unsigned dimension) {

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <perdix/error.h>
-
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elf {
@@ -84,11 +82,13 @@ std::uint64_t Lists::bytes() const {
   return words * sizeof(std::uint32_t);
 }
 
-void Lists::throw_corrupt(Position position) const {
-  throw Error(Errc::corrupt,
-              fmt::format("{}: an Elf leads to word {}, where no node can be; restore the pool "
-                          "from a copy",
-                          pool_.path().string(), position));
+void Lists::throw_no_node(Position position) const {
+  pool::throw_damaged(pool_,
+                      fmt::format("an Elf leads to word {}, where no node can be", position));
+}
+
+void Lists::throw_wrong_row(Tid tid) const {
+  pool::throw_damaged(pool_, fmt::format("an Elf leads to row {}, which cannot be there", tid));
 }
 
 }  // namespace perdix::detail::index::elf

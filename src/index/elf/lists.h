@@ -85,7 +85,7 @@ class Lists {
     const std::uint64_t from = position & ((std::uint64_t{1} << shift_) - 1);
     if (slot >= slots_.size() || from > slots_[slot].words || count > slots_[slot].words - from)
         [[unlikely]]
-      throw_corrupt(position);
+      throw_no_node(position);
     return slots_[slot].begin + from;
   }
 
@@ -140,7 +140,10 @@ class Lists {
     return copy;
   }
 
-  [[noreturn]] void throw_corrupt(Position position) const;
+  /// Throw corrupt: where a node should be there is none; a list names a row that the table does
+  /// not have, or not in its order.
+  [[noreturn]] void throw_no_node(Position position) const;
+  [[noreturn]] void throw_wrong_row(Tid tid) const;
 
  private:
   void read_slots(const TableLayout& table);

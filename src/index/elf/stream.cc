@@ -58,7 +58,7 @@ bool Stream::take_listed(const Version& version) {
 void Stream::end_batch(const Version& version, const Row& row) {
   const bool ascends = !after_ || after_->values < row.values ||
                        (after_->values == row.values && after_->tid < row.tid);
-  if (!ascends) version.lists().throw_corrupt(row.tid);
+  if (!ascends) version.lists().throw_wrong_row(row.tid);
   after_ = row;
 }
 

@@ -75,7 +75,7 @@ class Walk {
         break;
       default: break;
     }
-    lists_.throw_corrupt(ref.value());
+    lists_.throw_no_node(ref.value());
   }
 
   bool visit_list(Ref ref, unsigned dimension, bool on_path) {
@@ -127,7 +127,7 @@ class Walk {
 
   void pass(Position position, std::uint64_t words) {
     if (position < passed_) [[unlikely]]
-      lists_.throw_corrupt(position);
+      lists_.throw_no_node(position);
     passed_ = position + words;
   }
 
@@ -148,7 +148,7 @@ class PmSource {
   const FirstEntries& first(const Lists& lists) const { return lists.first(); }
 
   List open(Ref ref, unsigned) const {
-    if (ref.kind() != Ref::Kind::list) lists_.throw_corrupt(ref.value());
+    if (ref.kind() != Ref::Kind::list) lists_.throw_no_node(ref.value());
     return lists_.list(ref.value());
   }
 

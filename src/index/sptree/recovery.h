@@ -159,9 +159,7 @@ class LeafStrings {
   }
 
   [[noreturn]] void throw_too_much(const Leaf& leaf) const {
-    throw Error(Errc::corrupt,
-                fmt::format("{}: the leaf of an index at offset {:#x} has too much in the log",
-                            pool_.path().string(), pool_.offset(&leaf)));
+    throw_bad_leaf(pool_, pool_.offset(&leaf), "has too much in the log");
   }
 
   pool::PoolCore& pool_;

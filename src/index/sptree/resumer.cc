@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "index/sptree/leaf_at.h"
 
 namespace perdix::detail::index::sptree {
@@ -13,12 +11,6 @@ namespace {
 /// Leaves whose chains are asked for at a time: they use a fraction of the nearest cache.
 constexpr unsigned kAhead = 8;
 
-[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, pm::Offset leaf, const char* what) {
-  throw Error(Errc::corrupt, fmt::format("{}: the leaf of an index at offset {:#x} {}; restore the "
-                                         "pool from a copy",
-                                         pool.path().string(), leaf, what));
-}
-
 }  // namespace
 
 // --- All leaves ----------------------------------------------------------------------------------
@@ -26,7 +18,7 @@ constexpr unsigned kAhead = 8;
 template <class K>
 void Resumer<K>::start(pm::Offset first_leaf, bool in_background) {
   Leaf& first = leaf_at(pool_, first_leaf);
-  if (pm::load(first.low) != 0) throw_corrupt(pool_, pool_.offset(&first), "should be the first");
+  if (pm::load(first.low) != 0) throw_bad_leaf(pool_, pool_.offset(&first), "should be the first");
   if (has_log()) resumption_.for_each_closing([&](auto& closing) { log().add(closing.chain); });
   {
     const epoch::Guard guard;
@@ -134,7 +126,7 @@ void Resumer<K>::warm_one(Node& left, Key key) {
   const High high = left.high.load(std::memory_order_relaxed);
   Leaf* const first = next_leaf(*left.leaf());
   if (first == nullptr || low_of(*first) != NodeBounds::after(high))
-    throw_corrupt(pool_, pool_.offset(left.leaf()), "is not followed by the one it was");
+    throw_bad_leaf(pool_, pool_.offset(left.leaf()), "is not followed by the one it was");
   Leaf* leaf = &last_cold(*first, key, false);
   while (has_log() && leaf != first) {
     Leaf& before = last_cold(*first, low_of(*leaf), true);
@@ -164,7 +156,7 @@ auto Resumer<K>::low_of(const Leaf& leaf) const -> Key {
   const Key low = leaves_.keys().view(pm::load(leaf.low));
   if constexpr (!Keys::kInline) {
     if (low.size() > art::kMaxKeySize)
-      throw_corrupt(pool_, pool_.offset(&leaf), "begins at a bound that is longer than a key");
+      throw_bad_leaf(pool_, pool_.offset(&leaf), "begins at a bound that is longer than a key");
   }
   return low;
 }
@@ -180,7 +172,7 @@ Leaf& Resumer<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   if (Leaf* next = next_leaf(first); next == nullptr || !reached(*next)) return first;
   if (const auto near = backup_->last(key, strictly_below)) {
     Leaf& candidate = leaf_at(pool_, *near);
-    if (!reached(candidate)) throw_corrupt(pool_, *near, "is not where the backup has it");
+    if (!reached(candidate)) throw_bad_leaf(pool_, *near, "is not where the backup has it");
     if (low_of(first) < low_of(candidate)) leaf = &candidate;
   }
   for (;;) {
@@ -198,7 +190,7 @@ Leaf* Resumer<K>::next_leaf(const Leaf& leaf) const {
   if (offset == pm::kNull) return nullptr;
   Leaf& next = leaf_at(pool_, offset);
   if (!(low_of(leaf) < low_of(next)))
-    throw_corrupt(pool_, offset, "begins no further than its predecessor");
+    throw_bad_leaf(pool_, offset, "begins no further than its predecessor");
   return &next;
 }
 
@@ -223,7 +215,7 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   try {
     if (survivor) buffer = buffer_for(*node, *survivor);
     if (is_listed && !top_.add(*node))
-      throw_corrupt(pool_, pool_.offset(&leaf), "begins where another does");
+      throw_bad_leaf(pool_, pool_.offset(&leaf), "begins where another does");
   } catch (...) {
     if (survivor && survivor->adoption) log().cancel_adoption(*survivor->adoption);
     if (buffer != 0) buffers_.release(buffer);
@@ -284,10 +276,10 @@ template <class K>
 std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
-    throw_corrupt(pool_, pool_.offset(node.leaf()), "has too much in the log");
+    throw_bad_leaf(pool_, pool_.offset(node.leaf()), "has too much in the log");
   const unsigned sure = sptree::without_slot(chain, *node.leaf());
   if (sure > kBufferPairs)
-    throw_corrupt(pool_, pool_.offset(node.leaf()), "has no room for its log");
+    throw_bad_leaf(pool_, pool_.offset(node.leaf()), "has no room for its log");
   const std::uint32_t number = buffers_.acquire_beyond_budget(buffers_.preferred_number(node));
   try {
     survivor.adoption =
@@ -320,7 +312,7 @@ void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   auto& [lock, closing] = resumption_.closing();
   const std::lock_guard closes(lock);
   if (chain.pairs.size() > kBufferPairs)
-    throw_corrupt(pool_, pool_.offset(&leaf), "has too much in the log");
+    throw_bad_leaf(pool_, pool_.offset(&leaf), "has too much in the log");
   const wal::Log::Adoption adoption = log().prepare_adoption(survivor.owner, survivor.head);
   const Placed placed = leaves_.place(leaf, slots_of(leaf),
                                       static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
@@ -328,7 +320,7 @@ void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
                                       });
   if (!placed.complete) {
     log().cancel_adoption(adoption);
-    throw_corrupt(pool_, pool_.offset(&leaf), "has no room for its log");
+    throw_bad_leaf(pool_, pool_.offset(&leaf), "has no room for its log");
   }
   publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
   log().adopt(closing, adoption);

@@ -4,12 +4,12 @@
 
 #include <perdix/error.h>
 
+#include "pool/checked.h"
+
 namespace perdix::detail::index::tips {
 
-void throw_corrupt(const pool::PoolCore& pool, std::string_view what) {
-  throw Error(Errc::corrupt, fmt::format("{}: {} of a Tips index is damaged; run `perdix check` on "
-                                         "the pool",
-                                         pool.path().string(), what));
+void throw_damaged_part(const pool::PoolCore& pool, std::string_view part) {
+  pool::throw_damaged(pool, fmt::format("{} of a Tips index is damaged", part), pool::kCheck);
 }
 
 void throw_broken(const pool::PoolCore& pool) {

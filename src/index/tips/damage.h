@@ -7,8 +7,8 @@
 
 namespace perdix::detail::index::tips {
 
-/// Throws Errc::corrupt: `what` of the index is damaged.
-[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, std::string_view what);
+/// Throws Errc::corrupt: `part` ("the header") of the index is damaged.
+[[noreturn]] void throw_damaged_part(const pool::PoolCore& pool, std::string_view part);
 
 /// Of an index that an operation has left halfway (uno.h).
 [[noreturn]] void throw_broken(const pool::PoolCore& pool);

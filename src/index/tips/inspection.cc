@@ -17,7 +17,7 @@ bool Core::inspect(const std::stop_token& stop) const {
   Reach reach(pool_, kinds_, nullptr, stop);
   if (!plugin_.inspect(index_, reach)) {
     if (stop.stop_requested()) return false;
-    throw_corrupt(pool_, "the plugged-in index");
+    throw_damaged_part(pool_, "the plugged-in index");
   }
   inspected_.store(true, std::memory_order_release);  // before any replay
   resumption_.set_done();
@@ -50,7 +50,7 @@ bool Core::find_doubting(Word key, Word& value) const {
   if (!way.is_damaged() && (!found || way.value(value))) return found;
   // What replay changes during the inspection may look like damage.
   if (is_inspected()) return plugin_.find(index_, key, &value);
-  throw_corrupt(pool_, "the plugged-in index");
+  throw_damaged_part(pool_, "the plugged-in index");
 }
 
 }  // namespace perdix::detail::index::tips

@@ -242,7 +242,7 @@ LoggedWrite OperationLogs::read(const Record& record) const {
   if (record.outside != 0) {
     const std::uint64_t size = std::uint64_t{record.key_size} + record.value_size;
     if (!pool_.allocator().validate_block(record.payload, size))
-      throw_corrupt(pool_, "an operational log");
+      throw_damaged_part(pool_, "an operational log");
     bytes = pool_.at<char>(record.payload);
   }
   return {record.number,
@@ -259,10 +259,11 @@ void OperationLogs::open_ring(Ring& ring) {
   ring.head = ring.tail = pm::load(place.head);
   const bool sound = ring.head % kRecordAlignment == 0 && ring.head < ~std::uint64_t{0} / 2 &&
                      pool_.allocator().validate_block(block, ring_bytes_);
-  if (!sound) throw_corrupt(pool_, "an operational log");
+  if (!sound) throw_damaged_part(pool_, "an operational log");
   ring.bytes = pool_.at<std::byte>(block);
   for (std::uint64_t at = ring.head; const Record* record = next_record(ring, at);) {
-    if (at + size_of(*record) - ring.head > ring_bytes_) throw_corrupt(pool_, "an operational log");
+    if (at + size_of(*record) - ring.head > ring_bytes_)
+      throw_damaged_part(pool_, "an operational log");
     ring.outside |= record->outside != 0;
     ring.tail = at += size_of(*record);
   }
@@ -277,7 +278,7 @@ std::vector<std::uint64_t> OperationLogs::cancelled_among(
     if (record->operation != static_cast<std::uint8_t>(Operation::cancel)) continue;
     std::uint64_t number = 0;
     if (record->key_size != sizeof number || record->outside != 0)
-      throw_corrupt(pool_, "an operational log");
+      throw_damaged_part(pool_, "an operational log");
     std::memcpy(&number, record + 1, sizeof number);
     numbers.push_back(record->number);
     numbers.push_back(number);

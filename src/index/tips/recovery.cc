@@ -45,7 +45,7 @@ const Plugin& plugin_behind(pool::PoolCore& pool, const Header& header, Kind key
   name = name.substr(0, name.find('\0'));
   const Plugin* plugin = look_up_plugin(pool, name, keys);
   if (plugin == nullptr && name.starts_with(kUserPrefix)) throw_no_plugin(pool, name, keys);
-  if (plugin == nullptr) throw_corrupt(pool, "the name of the plug-in");
+  if (plugin == nullptr) throw_damaged_part(pool, "the name of the plug-in");
   return *plugin;
 }
 
@@ -127,9 +127,10 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
 }
 
 Header& Core::header_at(pool::PoolCore& pool, pm::Offset offset) {
-  if (!pool.allocator().validate_block(offset, sizeof(Header))) throw_corrupt(pool, "the root");
+  if (!pool.allocator().validate_block(offset, sizeof(Header)))
+    throw_damaged_part(pool, "the root");
   Header& header = *pool.at<Header>(offset);
-  if (header.magic != kHeaderMagic) throw_corrupt(pool, "the header");
+  if (header.magic != kHeaderMagic) throw_damaged_part(pool, "the header");
   return header;
 }
 
@@ -138,15 +139,15 @@ Header& Core::checked_header(pool::PoolCore& pool, std::uint64_t& root, const Pl
   if (pm::load(root) == pm::kNull)
     retry_when_full(pool, [&] { create(pool, root, plugin, ring_bytes); });
   Header& header = header_at(pool, pm::load(root));
-  if (header.plugin != name_of(plugin)) throw_corrupt(pool, "the name of the plug-in");
+  if (header.plugin != name_of(plugin)) throw_damaged_part(pool, "the name of the plug-in");
   if (header.object_bytes != plugin.object_bytes)
     throw_other_object(pool, plugin, header.object_bytes);
   const bool sound = header.ring_bytes >= 8 * kRecordAlignment &&
                      header.ring_bytes % kRecordAlignment == 0 && header.flushed <= header.epoch &&
                      pool.allocator().validate_block(pm::load(root), bytes_with(plugin));
-  if (!sound) throw_corrupt(pool, "the header");
+  if (!sound) throw_damaged_part(pool, "the header");
   if (header.base != address_of(pool) || !pool.has_fixed_address())
-    throw_corrupt(pool, "the address");
+    throw_damaged_part(pool, "the address");
   return header;
 }
 
@@ -284,7 +285,7 @@ void Core::free_nodes() {
     }
     bool pair(Word, Word) override { return true; }
   } nodes;
-  if (!plugin_.inspect(index_, nodes)) throw_corrupt(pool_, "the plugged-in index");
+  if (!plugin_.inspect(index_, nodes)) throw_damaged_part(pool_, "the plugged-in index");
   {
     const Uno::Scope scope(uno_);
     uno_.add(index_, plugin_.object_bytes);

@@ -23,7 +23,7 @@ Reserve::Reserve(pool::PoolCore& pool, Header& header) : pool_(pool), header_(he
   std::unordered_set<pm::Offset> seen;
   for (pm::Offset at = pm::load(header.reserve); at != pm::kNull;) {
     if (!seen.insert(at).second || !pool.allocator().validate_block(at, alloc::kSpanSize))
-      throw_corrupt(pool, "the reserve");
+      throw_damaged_part(pool, "the reserve");
     at = pm::load(pool.at<ReserveBlock>(at)->next);
   }
   held_ = static_cast<std::int64_t>(seen.size());

@@ -85,11 +85,11 @@ std::vector<pm::Offset> Uno::blocks_of(pm::Offset first, std::uint64_t bytes) co
   std::vector<pm::Offset> blocks;
   for (pm::Offset at = first; at != pm::kNull;) {
     const bool known = std::find(blocks.begin(), blocks.end(), at) != blocks.end();
-    if (known || !pool_.allocator().validate_block(at, bytes)) throw_corrupt(pool_, "a log");
+    if (known || !pool_.allocator().validate_block(at, bytes)) throw_damaged_part(pool_, "a log");
     blocks.push_back(at);
     at = pm::load(pool_.at<LogBlock>(at)->next);
   }
-  if (blocks.empty()) throw_corrupt(pool_, "the header");
+  if (blocks.empty()) throw_damaged_part(pool_, "the header");
   return blocks;
 }
 
@@ -352,7 +352,7 @@ void Uno::roll_back() {
     for (std::uint64_t place = 0; place < undo_room(); ++place) {
       const UndoRecord& record = undo_at(place);
       if (record.check != check_of(record, place)) break;
-      if (!is_sound(record)) throw_corrupt(pool_, "an undo record");
+      if (!is_sound(record)) throw_damaged_part(pool_, "an undo record");
       std::byte* const to = pool_.at<std::byte>(record.offset);
       pm().copy(to, record.bytes.data(), record.size);
       pm().flush(to, record.size);  // with the next commit's fence

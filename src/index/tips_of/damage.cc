@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <perdix/error.h>
+#include "pool/checked.h"
 
 namespace perdix::detail::index::tips_of {
 
-void throw_corrupt(const pool::PoolCore& pool, std::string_view what) {
-  throw Error(Errc::corrupt, fmt::format("{}: {} of a TipsOf index is damaged; run `perdix check` "
-                                         "on the pool",
-                                         pool.path().string(), what));
+void throw_damaged_part(const pool::PoolCore& pool, std::string_view part) {
+  pool::throw_damaged(pool, fmt::format("{} of a TipsOf index is damaged", part), pool::kCheck);
 }
 
 }  // namespace perdix::detail::index::tips_of

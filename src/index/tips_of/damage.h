@@ -7,7 +7,7 @@
 
 namespace perdix::detail::index::tips_of {
 
-/// Throws Errc::corrupt: `what` of the index is damaged.
-[[noreturn]] void throw_corrupt(const pool::PoolCore& pool, std::string_view what);
+/// Throws Errc::corrupt: `part` ("the header") of the index is damaged.
+[[noreturn]] void throw_damaged_part(const pool::PoolCore& pool, std::string_view part);
 
 }  // namespace perdix::detail::index::tips_of

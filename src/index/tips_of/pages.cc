@@ -51,7 +51,7 @@ Pages::Pages(pool::PoolCore& pool, Header& header) : pool_(pool), header_(header
     ranges_.push_back(range_at(at));
     count_ += ranges_.back().pages;
     if (ranges_.size() > kMaxExtents || count_ * 2 * kPage > pool.size())
-      throw_corrupt(pool, "the chain of extents");
+      throw_damaged_part(pool, "the chain of extents");
     at = pm::load(ranges_.back().extent->next);
   }
   reserve_notes(0);
@@ -65,12 +65,13 @@ Pages::~Pages() {
 std::uint64_t Pages::epoch() const { return pm::load(header_.epoch); }
 
 Pages::Range Pages::range_at(pm::Offset block) const {
-  if (!pool_.allocator().validate_block(block, sizeof(Extent))) throw_corrupt(pool_, "an extent");
+  if (!pool_.allocator().validate_block(block, sizeof(Extent)))
+    throw_damaged_part(pool_, "an extent");
   auto* const extent = pool_.at<Extent>(block);
   const std::uint64_t pages = extent->pages;
   if (pages == 0 || pages > pool_.size() / kPage ||
       !pool_.allocator().validate_block(block, block_bytes(pages)))
-    throw_corrupt(pool_, "an extent");
+    throw_damaged_part(pool_, "an extent");
   const pm::Offset copies = round_up(block + sizeof(Extent) + pages * sizeof(PageRecord), kPage);
   return {extent, pages, pool_.base() + copies, std::vector<bool>(pages)};
 }

@@ -19,13 +19,14 @@ namespace perdix::detail::index::tips_of {
 namespace {
 
 Header& header_at(pool::PoolCore& pool, pm::Offset offset) {
-  if (!pool.allocator().validate_block(offset, sizeof(Header))) throw_corrupt(pool, "the root");
+  if (!pool.allocator().validate_block(offset, sizeof(Header)))
+    throw_damaged_part(pool, "the root");
   Header& header = *pool.at<Header>(offset);
   const bool sound = header.magic == kHeaderMagic && header.bytes <= pool.size() &&
                      header.epoch > 0 && header.name.back() == 0;
-  if (!sound) throw_corrupt(pool, "the header");
+  if (!sound) throw_damaged_part(pool, "the header");
   if (header.base != reinterpret_cast<std::uintptr_t>(pool.base()) || !pool.has_fixed_address())
-    throw_corrupt(pool, "the address");
+    throw_damaged_part(pool, "the address");
   return header;
 }
 
@@ -77,7 +78,7 @@ void Table::open() {
   pages_.emplace(pool(), *header_);
   blocks_.emplace(*pages_);
   if (pages_->extents() == 0) return;  // a crash has ended the creation
-  if (head_bytes(header_->bytes) > pages_->bytes(0)) throw_corrupt(pool(), "the first extent");
+  if (head_bytes(header_->bytes) > pages_->bytes(0)) throw_damaged_part(pool(), "the first extent");
   pages_->recover();
 }
 

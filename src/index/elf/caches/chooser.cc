@@ -69,7 +69,7 @@ class Levels {
   void visit(Ref ref, unsigned dimension) {
     if (dimension >= levels_ || ref.kind() != Ref::Kind::list || stop_.stop_requested()) return;
     const List list = lists_.list(ref.value());
-    if (list.position < passed_) lists_.throw_corrupt(list.position);
+    if (list.position < passed_) lists_.throw_no_node(list.position);
     passed_ = list.position + list.words();
     chosen_.push_back({list.position, dimension, list.count, 0, 0});
     for (std::uint32_t i = 0; i < list.count; ++i)

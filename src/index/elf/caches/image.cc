@@ -31,9 +31,9 @@ Ref Image::replace(Ref ref) const {
 
 void Image::copy(const Lists& lists, const Chosen& chosen, std::uint32_t* to) const {
   const List list = lists.list(chosen.position);
-  if (list.count != chosen.entries) lists.throw_corrupt(chosen.position);
+  if (list.count != chosen.entries) lists.throw_no_node(chosen.position);
   if (chosen.outlined) {
-    if (!Outline::write(list, chosen.outline_words, to)) lists.throw_corrupt(chosen.position);
+    if (!Outline::write(list, chosen.outline_words, to)) lists.throw_no_node(chosen.position);
     return;
   }
   const bool last = chosen.dimension + 1 == lists.dimensions();

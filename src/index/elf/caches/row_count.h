@@ -30,7 +30,7 @@ class RowCount {
         break;
       default: break;
     }
-    lists_.throw_corrupt(ref.value());
+    lists_.throw_no_node(ref.value());
   }
 
   bool ended() const { return ended_; }
@@ -38,7 +38,7 @@ class RowCount {
  private:
   std::uint64_t count_list(Position position, unsigned dimension) {
     const List list = lists_.list(position);
-    if (position < passed_) lists_.throw_corrupt(position);
+    if (position < passed_) lists_.throw_no_node(position);
     passed_ = position + list.words();
     std::uint64_t rows = 0;
     for (std::uint32_t i = 0; i < list.count && !ended_; ++i)
