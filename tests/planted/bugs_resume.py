@@ -1,6 +1,6 @@
 """Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
 
-from bug import BUFFERS, SPTREE, SPTREE_RECOVERY, SPTREE_RESUME, STALE, STRUCTURE, TREE, Bug
+from bug import BUFFERS, SPTREE, SPTREE_DESTROY, SPTREE_RESUME, STALE, STRUCTURE, TREE, Bug
 
 BUGS = [
     Bug(
@@ -91,7 +91,7 @@ BUGS = [
     ),
     Bug(
         "a drop leaves the backup behind",
-        SPTREE_RECOVERY,
+        SPTREE_DESTROY,
         "  if (pm::load(root.backup) != pm::kNull)\n"
         "    fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);\n",
         "",

@@ -11,6 +11,7 @@ from bug import (
     PAIR_RECORDS,
     REPLAY,
     SPTREE,
+    SPTREE_DESTROY,
     SPTREE_RECOVERY,
     SPTREE_RESUME,
     STRINGS,
@@ -293,7 +294,7 @@ BUGS = [
     ),
     Bug(
         "dropping frees the strings after the leaf that leads to them",
-        SPTREE_RECOVERY,
+        SPTREE_DESTROY,
         """      pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);  // the commit
       session.finish();
 """,
@@ -304,7 +305,7 @@ BUGS = [
     ),
     Bug(
         "dropping leaks the bounds of leaves",
-        SPTREE_RECOVERY,
+        SPTREE_DESTROY,
         "      Codec<K>::free(session, pm::load(leaf.low));\n",
         "",
         STRINGS,
@@ -337,7 +338,7 @@ BUGS = [
     # --- SpTree: write buffers ---
     Bug(
         "a drop forgets what the chain of a leaf adds",
-        SPTREE_RECOVERY,
+        SPTREE_DESTROY,
         "    publish_slots(pool_.pm(), leaf, slots - chain.erased);  // before the END\n",
         "    publish_slots(pool_.pm(), leaf, before - chain.erased);\n",
         BUFFERED_STRINGS,

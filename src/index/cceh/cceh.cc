@@ -6,6 +6,7 @@
 #include "index/cceh/check.h"
 #include "index/cceh/destroy.h"
 #include "index/cceh/for_each.h"
+#include "index/cceh/get_many.h"
 #include "index/cceh/recovery.h"
 #include "index/cceh/search.h"
 #include "index/cceh/smo.h"

@@ -3,7 +3,8 @@
 // table is.
 //
 //   directory.{h,cc}  which segment is responsible for a hash; directory_copy.h: its copy in DRAM
-//   search.h          the way to a segment; point lookups, one or many
+//   search.h          the way to a segment; point lookups
+//   get_many.h        batches of lookups
 //   cceh.cc           put, insert, update, erase; instantiates all
 //   smo.h             segment split, overflow, joining of empty segments
 //   buffers.h         write buffers of segments, their merge and their return after a restart

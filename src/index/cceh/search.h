@@ -1,10 +1,7 @@
 // The way to a segment, and what only reads: get, contains, get_many.
 #pragma once
 
-#include <array>
-
 #include "index/cceh/cceh.h"
-#include "index/common/groups.h"
 
 namespace perdix::detail::index::cceh {
 
@@ -102,21 +99,6 @@ std::optional<Word> WordTable<K>::find_word(Key key) const {
 template <class K>
 std::optional<Word> WordTable<K>::find_zero() const {
   return find_from(see_root(), Key{}, {});
-}
-
-/// First the segments of all keys, then their buckets, so that the waits for memory overlap.
-template <class K>
-void WordTable<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
-  std::array<KeyHash, kGroup> hashes;
-  std::array<Seen, kGroup> seen;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = hash_of(keys[i]);
-    seen[i] = see(keys[i], hashes[i]);
-    if (seen[i].entry.offset == pm::kNull) continue;
-    const unsigned bucket = hashes[i].bucket(shape_.buckets);
-    __builtin_prefetch(slots_of(seen[i].entry) + bucket * kBucketPairs);
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(seen[i], keys[i], hashes[i]);
 }
 
 /// Locks the segment of a key.

@@ -14,7 +14,7 @@
 //   elf.cc             queries; insert, erase
 //   build.cc           build and compact
 //   caches/            lists in DRAM: cache.h has the parts; caching.cc
-//   recovery.cc        what happens on open: creation; destruction
+//   recovery.cc        what happens on open: creation; and on drop
 //   check.cc           verification of the invariants of layout.h; statistics
 //
 // Concurrency: a query reads one Version in an epoch::Guard and takes no lock. Writers hold

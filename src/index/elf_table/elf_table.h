@@ -9,7 +9,7 @@
 //   version.h             an open generation
 //   blocks.h              all blocks; freeing them
 //   elf_table.cc          queries, insert, erase
-//   recovery.cc           what happens on open: creation; destruction
+//   recovery.cc           what happens on open: creation; and on drop
 //   build.cc              build and compact
 //   check.cc              verification of the invariants of layout.h; statistics
 //   arrow.h               the Arrow C data interface

@@ -8,18 +8,21 @@
 //   fingerprints.h         how fingerprints are coded and compared
 //   dram_table.{h,cc}      directory, segments and locks in DRAM
 //   pm_table.{h,cc}        directory and segments in PM
-//   search.h               lookups, one or many
+//   search.h               point lookups
+//   get_many.h             batches of lookups
 //   insert.h               insert_ahead, insert, put: to a collecting log, or to the backup log
 //   modify.h               update and erase, in all layers
 //   relocate.h             from the collecting logs to the DRAM table, from there to the PM table
 //   smo.h                  segment split, directory doubling, removal of duplicates
 //   for_each.h             all pairs
-//   recovery.{h,cc}        creation, opening, destruction
-//   resume.h               segments come back into DRAM
+//   recovery.{h,cc}        what happens on open: creation
+//   resumer.h              segments come back into DRAM
+//   destroy.h              frees all of an index that is dropped
 //   check.cc               verification of the invariants of layout.h (E1-E8); statistics
 //
-// The headers after pm_table.h define members of Map; map_*.cc instantiate them, one combination of
-// kinds each.
+// The headers after pm_table.h define members of Map, and map.h includes them. In place of an
+// elimda.cc there are map_*.cc: each instantiates Map for one combination of kinds, so that they
+// compile in parallel.
 //
 // A pair is first written to a collecting log (unless caches are volatile). From there it moves to
 // the backup log and the DRAM table, and from there to the PM table. Pairs of one key keep their
@@ -219,6 +222,7 @@ class Map final : public pool::OpenIndex {
   Signature signature_of(Word key) const;
   KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
 
+  // get_many.h
   void prefetch_pair(const Place& place, KeyHash hash) const;
   void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
@@ -314,7 +318,7 @@ class Map final : public pool::OpenIndex {
   void empty(Unit unit);
   void use_logs();
 
-  // resume.h
+  // resumer.h
   struct Cold;
   struct ColdEntry;
   using ColdSorted = std::vector<ColdEntry>;

@@ -1,5 +1,5 @@
 // What happens on open, and destruction. Opening reads the directory, a word for each sixteen pairs
-// of the backup log, and the collecting logs; segments come back later (resume.h).
+// of the backup log, and the collecting logs; segments come back later (resumer.h).
 #pragma once
 
 #include <chrono>

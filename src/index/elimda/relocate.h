@@ -297,7 +297,7 @@ void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
 
 template <class K, class V>
 void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
-  std::uint64_t cleared = 0;  // a thread that is late in resuming may be faster: resume.h
+  std::uint64_t cleared = 0;  // a thread that is late in resuming may be faster: resumer.h
   if (pm().commits_as_one()) {
     // Before one of the pairs can be erased, which would come back else. Nothing shows that this is
     // needed where the next insert comes before the erase and syncs the same page.

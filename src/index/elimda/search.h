@@ -174,48 +174,6 @@ bool Map<K, V>::contains(Key key) const {
   return static_cast<bool>(find(key, hash_of(key)));
 }
 
-template <class K, class V>
-void Map<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-}
-
-/// One step for each key in turn, so that their waits for memory overlap: directory, bucket,
-/// fingerprints, pair.
-template <class K, class V>
-void Map<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  const epoch::Guard guard;
-  std::array<KeyHash, kGroup> hashes;
-  std::array<Place, kGroup> places;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = hash_of(keys[i]);
-    Segment& segment = dram_.segment_of(hashes[i]);
-    places[i] = {&segment, hashes[i].bucket(shape_.buckets), nullptr};
-    __builtin_prefetch(&segment.slot(places[i].at));
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    places[i].bucket = &bucket_of(*places[i].segment, places[i].at);
-    __builtin_prefetch(places[i].bucket);
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    places[i].bucket->prefetch_group(code_, hashes[i].signature());
-  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_pair(places[i], hashes[i]);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Found found = find_from(places[i], keys[i], hashes[i]);
-    out[i] = found ? std::optional<V>(values_.decode(found.value)) : std::nullopt;
-  }
-}
-
-/// Asks for the first pair of the P-bucket that may be of that hash, or for the log.
-template <class K, class V>
-void Map<K, V>::prefetch_pair(const Place& place, KeyHash hash) const {
-  const bool any =
-      place.bucket->find_entry(code_, hash.signature(), [&](unsigned, std::uint16_t entry) {
-        __builtin_prefetch(&p_pair(place, code_.slot(entry)));
-        return true;
-      });
-  if (!any && logs_.exist()) __builtin_prefetch(&logs_.line(shape_.log_of(hash)));
-}
-
 /// The bucket of a hash, locked.
 template <class K, class V>
 auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {

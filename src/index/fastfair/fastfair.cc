@@ -7,7 +7,7 @@
 #include "index/fastfair/check.h"
 #include "index/fastfair/destroy.h"
 #include "index/fastfair/get_many.h"
-#include "index/fastfair/merge.h"
+#include "index/fastfair/node_merge.h"
 #include "index/fastfair/recovery.h"
 #include "index/fastfair/scan.h"
 #include "index/fastfair/search.h"

@@ -1,25 +1,26 @@
 // FAST&FAIR, the engine (Hwang et al., FAST 2018): a B+-tree that lies in PM as a whole. Nothing is
 // rebuilt on open, so opening takes the same time however large the tree is.
 //
-//   shift.cc     FAST: how an entry is added to a node and removed
-//   search.h     the way to a node; point lookups
-//   get_many.h   batches of lookups
-//   fastfair.cc  put, insert, update, erase; instantiates all
-//   smo.h        FAIR: split, the entry above, the new root
-//   merge.h      merging sparse nodes, so that emptied ones are freed
-//   scan.h       ordered iteration
-//   buffers.h    write buffers of leaves, their merge in place, their return after a restart
-//   anew.h       leaves that are rewritten with what their buffers hold
-//   shortcut.h   the cached path: ways to leaves that do not go through inner nodes
-//   recovery.h   what happens on open: creation
-//   destroy.h    frees all of an index that is dropped
-//   check.h      verification of the invariants of layout.h (F1-F7); statistics
+//   shift.{h,cc}  FAST: how an entry is added to a node and removed
+//   search.h      the way to a node; point lookups
+//   get_many.h    batches of lookups
+//   fastfair.cc   put, insert, update, erase; instantiates all
+//   smo.h         FAIR, the structure modifications: split, the entry above, the new root
+//   node_merge.h  the structure modifications that FAIR lacks: sparse nodes are merged and freed
+//   scan.h        ordered iteration
+//   buffers.h     write buffers of leaves, their merge in place, their return after a restart
+//   anew.h        leaves that are rewritten with what their buffers hold
+//   shortcut.h    the cached path: ways to leaves that do not go through inner nodes
+//   head.cc       the head, which an index with write buffers has in front of its root
+//   recovery.h    what happens on open: creation
+//   destroy.h     frees all of an index that is dropped
+//   check.h       verification of the invariants of layout.h (F1-F7); statistics
 //
-// Concurrency: nodes have latches in DRAM (latches.h). Writers hold the latch of the node that they
-// change; readers take none, but validate its version. Every step from node to node takes the next
-// node's version before it validates the one that led there, so what was reached is still part of
-// the tree as long as its version is the same. A node may have split since its parent was read:
-// `next` leads on, as in a B-link tree.
+// Concurrency: nodes have latches in DRAM (index/common/latches.h). Writers hold the latch of the
+// node that they change; readers take none, but validate its version. Every step from node to node
+// takes the next node's version before it validates the one that led there, so what was reached is
+// still part of the tree as long as its version is the same. A node may have split since its parent
+// was read: `next` leads on, as in a B-link tree.
 //
 // Durability: an operation's linearization point and its commit are the same 8-byte store,
 // persisted before the latch is released, so no thread sees an effect that a crash could undo.
@@ -256,7 +257,7 @@ class WordTree : public pool::OpenIndex {
   bool linked(Node& from, const Node& node) const;
   bool grow(Node& right) const;
 
-  // merge.h
+  // node_merge.h
   void merge_around(Key key);
   bool merge_level(Key key, unsigned level);
   bool merge_pair(Node& parent, unsigned at, LatchSet& latches);

@@ -1,7 +1,7 @@
 // What FAST&FAIR keeps in PM: a B+-tree of nodes of 512 bytes, sorted, with a link to the right
 // neighbour on each level (Hwang et al., FAST 2018).
 //
-// Invariants, which check.cc verifies and recovery relies on. They hold at every crash point once
+// Invariants, which check.h verifies and recovery relies on. They hold at every crash point once
 // the allocator's recyclable log has been resolved (docs/durability/fastfair.md):
 //   F1. The root word is the offset of a node: that of the index, or if this leads to a head, that
 //       of the head. The node is the first of its level, and its low bound is the word 0, as is
@@ -21,7 +21,6 @@
 //       node that is not in its level's list.
 //   F6. The head, every node, every blob of a leaf's low bound and of the keys and values that
 //       count in leaves is one allocated block, with one owner.
-//
 //   F7. The numbers of leaves that have one differ, are at most `numbers` of the head, and never
 //       come back. (They own chains in the log of write buffers: buffers.h.)
 #pragma once

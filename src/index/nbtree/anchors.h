@@ -81,7 +81,7 @@ util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, con
     Anchor& anchor = root.anchors[i];
     if (pm::load(anchor.block) == pm::kNull ||
         pm::load(anchor.low) != EntryLayout<K>::low_of_region(i))
-      throw_corrupt(pool, "an anchor", pool.offset(&anchor));
+      pool::throw_corrupt(pool, "an anchor", pool.offset(&anchor));
     add(anchor);
   }
   ledger.for_each_place([&](std::span<Anchor> places) {
@@ -104,14 +104,15 @@ util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, con
   std::size_t listed = 0;
   for (const ListedAnchor<K>& item : anchors) {
     const pm::Offset offset = pool.offset(item.anchor);
-    if (listed == 0 && item.anchor != root.anchors.data()) throw_corrupt(pool, "an anchor", offset);
+    if (listed == 0 && item.anchor != root.anchors.data())
+      pool::throw_corrupt(pool, "an anchor", offset);
     if (unresolved.names(offset | kAnchorTag)) {
       const Block& before = checked_block(pool, *anchors[listed - 1].anchor);
       if (pm::load(before.next) != offset) continue;
       unresolved.reached(offset | kAnchorTag);
     }
     if (listed > 0 && !(anchors[listed - 1].low < item.low))
-      throw_corrupt(pool, "an anchor", offset);
+      pool::throw_corrupt(pool, "an anchor", offset);
     if (!unresolved.empty()) {
       unresolved.reached(pm::load(item.anchor->block));
       unresolved.reached_key<K>(pm::load(item.anchor->low));

@@ -15,7 +15,7 @@ Leaf<K>* ColdLeaves<K>::warm(Position<K>& at, Position<K>* next) {
   Block& block = checked_block(pool(), at.anchor());
   const pm::Offset following = next == nullptr ? pm::kNull : pool().offset(&next->anchor());
   if (pm::load(block.next) != following && is_cold(at.leaf.load()))
-    throw_corrupt(pool(), "a successor", pool().offset(&block));
+    pool::throw_corrupt(pool(), "a successor", pool().offset(&block));
   prefetch_cold(next);
   Leaf<K>* leaf = memory_.new_leaf(pool().offset(&block), capacity_of(block), next);
   Leaf<K>* there = nullptr;

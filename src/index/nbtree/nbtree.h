@@ -8,13 +8,15 @@
 //   top.h             the layers above
 //   locator.h         the way to a leaf
 //   ledger.h          blocks on their way in and out
-//   operations.h      point operations: get, put, insert, update, erase
+//   operations.h      point operations: get, put, insert, update, erase; nbtree.cc instantiates
+//                     them for the engine, variants.h for other forms
 //   smo.h             structure modifications in three phases
 //   joins.h           when sparse leaves are joined
 //   reserve.h         blocks that are put aside for them, for a full pool
 //   get_many.h        many lookups in one call
-//   leaf_scanner.h    ordered iteration: the pairs of a leaf in order; scan.cc
-//   recovery.h        what happens on open: creation, the layers above the leaves; destruction
+//   scan.cc           ordered iteration; leaf_scanner.h: the pairs of a leaf in order
+//   recovery.h        what happens on open: creation, the layers above the leaves
+//   destroy.h         frees all of an index that is dropped
 //   cold_leaves.h     a leaf's DRAM side comes back, when it is needed
 //   resumer.h         those of all leaves, while the index is in use
 //   upkeep.h          all these parts of one tree

@@ -8,6 +8,7 @@
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 #include "index/nbtree/check.h"
+#include "index/nbtree/destroy.h"
 #include "index/nbtree/get_many.h"
 #include "index/nbtree/nbtree.h"
 #include "index/nbtree/recovery.h"

@@ -6,8 +6,6 @@
 
 namespace perdix::detail::index::nbtree {
 
-using pool::throw_corrupt;
-
 inline Root& checked_root(const pool::PoolCore& pool, pm::Offset offset) {
   return pool::checked_by_magic<Root>(pool, offset, "its root", kRootMagic);
 }

@@ -12,9 +12,9 @@
 //   B4. A node that has a chain is in level kTall - 1, and stays there until the chain has ended.
 //       So a chain always belongs to an existing node, though places are used again.
 //
-// A merge (merge.h) needs space, and an erase may not. So an owner that is erased while its buffer
-// has pairs becomes hollow (L7), by one store of its first word, and leaves the list when the
-// buffer has been merged.
+// A merge (buffer_merge.h) needs space, and an erase may not. So an owner that is erased while its
+// buffer has pairs becomes hollow (L7), by one store of its first word, and leaves the list when
+// the buffer has been merged.
 //
 // A thread that changes a range holds its latch from the search on to the end. Latches of ranges
 // come before those of nodes. A thread that waits for one has no latch, or locks two together in

@@ -2,11 +2,11 @@
 
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "index/skiplist/buffer_merge.h"
 #include "index/skiplist/buffers.h"
 #include "index/skiplist/check.h"
 #include "index/skiplist/destroy.h"
 #include "index/skiplist/get_many.h"
-#include "index/skiplist/merge.h"
 #include "index/skiplist/ranges.h"
 #include "index/skiplist/recovery.h"
 #include "index/skiplist/scan.h"

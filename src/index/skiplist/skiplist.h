@@ -2,19 +2,22 @@
 // lies in PM as a whole. Level 0 decides which pairs exist; the other levels only lead to it.
 // Nothing is rebuilt on open, so opening takes the same time however large the list is.
 //
-//   node.h       fields of a node; how high nodes are
-//   search.h     the way to a node; point lookups
-//   shortcut.h   the cached path: ways to nodes that do not go through the upper levels
-//   get_many.h   batches of lookups
-//   skiplist.cc  put, insert, update, erase; instantiates all
-//   tower.h      how a node is added to its levels and removed
-//   scan.h       ordered iteration
-//   ranges.h     lookups and iteration in a list with write buffers, by ranges of tall nodes
-//   buffers.h    write buffers of tall nodes, and their return after a restart
-//   merge.h      how the pairs of a buffer are added to the list
-//   recovery.h   what happens on open: creation
-//   destroy.h    frees all of an index that is dropped
-//   check.h      verification of the invariants of layout.h (L1-L8); statistics
+//   node.h          fields of a node; how high nodes are
+//   search.h        the way to a node; point lookups
+//   shortcut.h      the cached path: ways to nodes that do not go through the upper levels
+//   get_many.h      batches of lookups
+//   skiplist.cc     put, insert, update, erase; instantiates all
+//   tower.h         how a node is added to its levels and removed
+//   scan.h          ordered iteration
+//   ranges.h        lookups and iteration in a list with write buffers, by ranges of tall nodes
+//   buffers.h       write buffers of tall nodes, and their return after a restart
+//   buffer_merge.h  how the pairs of a buffer are added to the list
+//   recovery.h      what happens on open: creation
+//   destroy.h       frees all of an index that is dropped
+//   check.h         verification of the invariants of layout.h (L1-L8); statistics
+//
+// There is no smo.h: a list has no node with several pairs that could be split or merged. What
+// changes its structure is an insert or an erase (tower.h).
 //
 // Concurrency: nodes have latches in DRAM (index/common/latches.h), by their key, so that the latch
 // of a node is known before there is one. A node's latch guards its value and its links. A thread
@@ -332,7 +335,7 @@ class WordList : public pool::OpenIndex {
   void require_resumed() const;
   void open_buffers(const IndexOptions& options);
 
-  // merge.h
+  // buffer_merge.h
   /// Nodes that are to come into more levels.
   struct LowNodes {
     std::array<Node*, BufferShape::kPairs> nodes;

@@ -6,6 +6,7 @@
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 #include "index/sptree/check.h"
+#include "index/sptree/destroy.h"
 #include "index/sptree/get_many.h"
 #include "index/sptree/recovery.h"
 #include "index/sptree/scan.h"

@@ -6,7 +6,8 @@
 //   sptree.cc       lookups, put, insert, update, erase; what an index says of itself
 //   get_many.h      batches of lookups
 //   scan.h          ordered iteration
-//   recovery.h      what happens on open: creation; and destruction
+//   recovery.h      what happens on open: creation
+//   destroy.h       frees all of an index that is dropped
 //
 // What it consists of, each with its invariants:
 //

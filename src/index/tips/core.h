@@ -9,7 +9,7 @@
 //   write_through.cc puts for which there is no reserve
 //   workers.h        the threads that replay together, and scaling.h how many
 //   replay.cc        from the logs into the plug-in; reclamation of the logs
-//   recovery.cc      what happens on open: creation, recovery; destruction
+//   recovery.cc      what happens on open: creation, recovery; and on drop
 //   inspection.cc    validation of the index after it was opened
 //   check.cc         verification; statistics
 //

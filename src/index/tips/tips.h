@@ -1,4 +1,7 @@
-// The engines of Tips: a plugged-in index each, behind the same two classes.
+// The engines of Tips: a plugged-in index each (indexes/), behind the same two classes (map.h).
+//
+// There is no tips.cc. What all of them share is Core, which knows keys and values as bytes only:
+// core.h names its files.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,7 @@
 //   faults.h          the handler of SIGSEGV
 //   blocks.h          memory for the container
 //   trial.h           whether a type of container can be made durable
-//   recovery.cc       what happens on open: creation, recovery; destruction
+//   recovery.cc       what happens on open: creation, recovery; and on drop
 //   check.cc          verification; statistics
 //   api.cc            what the public class calls
 //
