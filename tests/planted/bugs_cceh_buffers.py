@@ -42,7 +42,7 @@ BUGS = [
     Bug(
         "cceh buffers: a merge ends the chain before its pairs are durable",
         CCEH_BUFFERS,
-        "    if (!pm().commits_as_one()) pm().fence();          // as said above\n",
+        "    if (!pm().commits_as_one()) pm().fence();          // each pair as its insert\n",
         "",
         CCEH_B,
     ),
@@ -149,14 +149,14 @@ BUGS = [
     Bug(
         "cceh copy: a split changes the directory only",
         CCEH_DIRECTORY,
-        "  copy(begin, first);\n  if (first.depth > range.depth)",
+        "  set_in_copy(begin, first);\n  if (first.depth > range.depth)",
         "  if (first.depth > range.depth)",
         CACHED_SCHEDULES,
     ),
     Bug(
         "cceh copy: the right half keeps the entry of the whole",
         CCEH_DIRECTORY,
-        "  if (first.depth > range.depth) copy(begin + half, middle);\n",
+        "  if (first.depth > range.depth) set_in_copy(begin + half, middle);\n",
         "",
         CACHED_SCHEDULES,
     ),
@@ -170,8 +170,9 @@ BUGS = [
     Bug(
         "cceh copy: a segment is replaced in the directory only",
         CCEH_DIRECTORY,
-        "  settle(all, begin, entry);\n  copy(begin, entry);\n}\n\nvoid Directory::mark",
-        "  settle(all, begin, entry);\n}\n\nvoid Directory::mark",
+        "  store_entries(all, begin, entry);\n  set_in_copy(begin, entry);\n"
+        "}\n\nvoid Directory::mark",
+        "  store_entries(all, begin, entry);\n}\n\nvoid Directory::mark",
         CACHED_SCHEDULES,
     ),
 ]

@@ -69,18 +69,17 @@ std::optional<Word> WordTable<K>::buffered_value(const Seen& seen, Key key) cons
 
 // --- Changes of the buffer of a locked segment ---
 
-/// A change of a key that the buffer has; nothing if the buffer had to be merged first.
+/// write_segment() for a key that is pair `i` of the buffer. Returns nullopt if the buffer had to
+/// be merged first.
 template <class K>
 std::optional<bool> WordTable<K>::write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
-                                                 NewValue value, Mode mode,
-                                                 const NewValue* expected) {
-  if (mode == Mode::insert) return false;
-  if (expected != nullptr && !codec_.equal(buffer.value(i), *expected)) return false;
+                                                 const Write& write) {
+  if (write.mode == Mode::insert || !value_is(buffer.value(i), write.expected)) return false;
   if (!buffers_->can_grow(buffer)) {
     merge(locked, buffer);
     return std::nullopt;
   }
-  records_.replace(log(), buffer, i, value);
+  records_.replace(log(), buffer, i, write.value);
   return true;
 }
 
@@ -117,19 +116,19 @@ void WordTable<K>::begin_chain(const Locked& locked, Buffer& buffer) {
   ++buffer.records;
 }
 
-/// Needs no room that may not be there: B3.
+/// Erases pair `i` of a buffer. Cannot fail for want of space: the chain has room (B3).
 template <class K>
 void WordTable<K>::remove_buffered(Buffer& buffer, unsigned i) {
   records_.remove(log(), buffer, i);
   pairs_.remove();
 }
 
-/// Gives a locked segment a buffer: one that is left, or now and then that of another one. Null if
-/// there is none.
+/// Gives a locked segment a free buffer, or now and then that of a segment that is no longer
+/// written to. Returns null if there is none.
 template <class K>
 auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
-  constexpr std::uint64_t kAskInterval =
-      8;  // only a segment that is written to often gets another's
+  // Only a segment that is written to often gets the buffer of another one.
+  constexpr std::uint64_t kAskInterval = 8;
   auto number = buffers_->acquire(0);
   if (number == 0 && locked.version / 2 % kAskInterval == 0) number = take_cold_buffer(locked);
   if (number == 0) return nullptr;
@@ -137,8 +136,9 @@ auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
                                      head_of(locked.entry).number);
 }
 
-/// The buffer of a segment that is not written to any more, merged and taken from it; 0 if there is
-/// none at hand. Waits for no latch, since the caller holds one.
+/// Merges the buffer of a segment that is no longer written to, and takes it from that segment.
+/// Returns its number; 0 if there is none that can be had without waiting. Waits for no latch,
+/// since the caller holds one.
 template <class K>
 auto WordTable<K>::take_cold_buffer(const Locked& locked) -> Buffers::Number {
   const auto number = buffers_->cold();
@@ -157,7 +157,7 @@ auto WordTable<K>::take_cold_buffer(const Locked& locked) -> Buffers::Number {
   if (!directory_.current(route) || buffer_of(other) != &buffer) return 0;
   if (!merge_in_place(other, buffer)) return 0;
   pm::on_step("cceh: take the buffer of another segment");
-  buffers_->take(buffer);
+  buffers_->take_from_leaf(buffer);
   return buffers_->acquire(number);
 }
 
@@ -169,7 +169,8 @@ auto WordTable<K>::see_home(const Home& home) const -> Seen {
 
 // --- Merging ---
 
-/// Into the free slots of a locked segment. False, and nothing has changed, if a pair has none.
+/// Merges a buffer into free slots of its segment, which is locked. Returns false, and has changed
+/// nothing, if some pair has none.
 template <class K>
 bool WordTable<K>::merge_in_place(const Locked& locked, Buffer& buffer) const {
   std::vector<Pair> slots = slots_of_part(locked, locked.range);
@@ -185,8 +186,9 @@ bool WordTable<K>::merge_in_place(const Locked& locked, Buffer& buffer) const {
   return true;
 }
 
-/// Writes pairs to their slots, durably. Each as its insert would (the paper's in-place update);
-/// but where a fence is a sync, there is one for all. Until the END the order is of no matter.
+/// Copies the slots with the numbers `filled` from `pairs` to `slots`, durably: each as its insert
+/// would (the paper's in-place update), but with one fence for all where a fence is a sync. Their
+/// order does not matter, since the chain has all of them until its END.
 template <class K>
 void WordTable<K>::fill(Pair* slots, std::span<const Pair> pairs,
                         std::span<const unsigned> filled) const {
@@ -194,20 +196,21 @@ void WordTable<K>::fill(Pair* slots, std::span<const Pair> pairs,
     pm().store(slots[at].value, pairs[at].value);  // not flushed: the same line as the key
     pm().store(slots[at].key, pairs[at].key);
     pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below
-    if (!pm().commits_as_one()) pm().fence();          // as said above
+    if (!pm().commits_as_one()) pm().fence();          // each pair as its insert
   }
-  if (pm().commits_as_one()) pm().fence();  // before the END
+  if (pm().commits_as_one()) pm().fence();  // all are durable before the END
 }
 
-/// All that the buffer holds is in segments, durably.
+/// Ends the chain of a buffer whose pairs are all in segments, durably, and empties the buffer.
 template <class K>
 void WordTable<K>::end_chain(Buffer& buffer) const {
   pm::on_step("cceh: a merge ends a chain");
   records_.end(log(), buffer);
 }
 
-/// Moves the pairs in the buffer of a locked segment into the segment, or into its replacement.
-/// Throws out_of_space, bad_alloc, and nothing has happened.
+/// Moves the pairs in the buffer of a locked segment into the segment, or into one or two that
+/// replace it. The caller must search again. Throws out_of_space and bad_alloc, and has changed
+/// nothing.
 template <class K>
 void WordTable<K>::merge(const Locked& locked, Buffer& buffer) const {
   if (buffer.empty_chain()) return;
@@ -215,7 +218,8 @@ void WordTable<K>::merge(const Locked& locked, Buffer& buffer) const {
   if (!merge_in_place(locked, buffer)) write_anew(locked, buffer, true);
 }
 
-/// False, and nothing has changed, if there is no space or no slot for some pair.
+/// Replaces a segment by a copy with the pairs of its buffer. Returns false, and has changed
+/// nothing, if there is no space or some pair has no free slot.
 template <class K>
 bool WordTable<K>::merge_out_of_place(const Locked& locked, Buffer& buffer) const {
   std::vector<Pair> slots = slots_of_part(locked, locked.range);
@@ -243,15 +247,15 @@ void WordTable<K>::write_anew(const Locked& locked, Buffer& buffer, bool in_halv
   session.free(locked.entry.offset);
   if (overflow.offset != pm::kNull) session.free(overflow.offset);
   pm::on_step("cceh: a segment is about to be written anew");
-  in_halves ? directory_.change(session, range, first, middle)
-            : directory_.replace(session, range, first);
+  in_halves ? directory_.commit_change(session, range, first, middle)
+            : directory_.commit_replacement(session, range, first);
   end_chain(buffer);
-  buffers_->take(buffer);
+  buffers_->take_from_leaf(buffer);
 }
 
 // --- Upkeep ---
 
-/// Merges a buffer, if it still is one's. Without `may_split` only where that takes no space.
+/// Merges a buffer, if it still is a segment's. Without `may_split` only where that takes no space.
 template <class K>
 void WordTable<K>::clean(Buffer& buffer, bool may_split) const {
   const epoch::Guard guard;
@@ -266,7 +270,7 @@ void WordTable<K>::clean(Buffer& buffer, bool may_split) const {
     if (buffer_of(locked) != &buffer) return;
     may_split ? merge(locked, buffer) : void(merge_in_place(locked, buffer));
     if (buffer_of(locked) == &buffer && buffer.empty_chain() && buffers_->budget_is_exceeded())
-      buffers_->take(buffer);
+      buffers_->take_from_leaf(buffer);
     return;
   }
 }
@@ -289,8 +293,8 @@ bool WordTable<K>::resume_segment(const Seen& seen) const {
   return false;
 }
 
-/// The chain of a locked segment goes on in a buffer. If some of its pairs are in the segment, a
-/// merge was interrupted, which is completed.
+/// Continues the chain of a locked segment in a buffer. If some of its pairs are in the segment, a
+/// crash has interrupted a merge, which is completed (H9).
 template <class K>
 void WordTable<K>::adopt_chain(const Locked& locked, wal::Owner owner, wal::Position head) const {
   const LoggedChanges logged = read_chain(log(), owner, head);
@@ -320,19 +324,19 @@ bool WordTable<K>::has_word(const Seen& seen, Word key) const {
   });
 }
 
-/// Sees to a chain of before the restart: its segment adopts it, or it is stale, and ended.
+/// Has a chain from before the restart adopted by its segment, or ends it if it is stale.
 template <class K>
 void WordTable<K>::resume_chain(wal::Owner owner, wal::Position head) const {
   const KeyHash note{read_chain(log(), owner, head).note};
   while (!buffers_->was_resumed(owner)) {
-    const Seen seen = locate(note);  // the chain is adopted if it is this one's
+    const Seen seen = locate(note);  // adopts the chain if it is that of this segment
     const bool stale = pm::load(head_of(seen.entry).number) != owner;
     if (stale && seen.valid()) buffers_->end_stale(owner, head);
   }
 }
 
-/// Adopts or ends this many chains. When none is left, the log may forget what was before the
-/// restart.
+/// Adopts or ends up to this many chains from before the restart. When none is left, tells the log,
+/// which may then free their records.
 template <class K>
 void WordTable<K>::resume_some(unsigned chains) const {
   buffers_->resume_some(
@@ -344,7 +348,7 @@ void WordTable<K>::resume_some(unsigned chains) const {
       });
 }
 
-/// For calls that need all of the log.
+/// Returns when all chains from before the restart are adopted or ended.
 template <class K>
 void WordTable<K>::require_resumed() const {
   if (buffers_ != nullptr) buffers_->require_resumed(Upkeep{*this}, resumption_);

@@ -23,31 +23,31 @@ constexpr Word kThere = 1;  // as the key word of Root::zero
 template <class K>
 bool WordTable<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
+  return retry_when_full(pool_, [&] { return try_write({key, value, mode, expected}); });
 }
 
 template <class K>
-bool WordTable<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+bool WordTable<K>::try_write(const Write& write) {
   if (buffers_ != nullptr && buffers_->upkeep_due()) buffers_->keep_short(Upkeep{*this});
   const epoch::Guard guard;
-  const KeyHash hash = hash_of(key);
+  const KeyHash hash = hash_of(write.key);
   for (;;) {
-    if (const auto done = write_segment(key, hash, value, mode, expected)) return *done;
+    if (const auto done = write_segment(write, hash)) return *done;
   }
 }
 
-/// One attempt; nothing if the segment had to get room first.
+/// One attempt. Returns nullopt if the segment had to get room first.
 template <class K>
-std::optional<bool> WordTable<K>::write_segment(Key key, KeyHash hash, NewValue value, Mode mode,
-                                                const NewValue* expected) {
+std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash) {
+  const auto& [key, value, mode, expected] = write;
   Locked locked;
   lock(locked, key, hash);
   Buffer* const buffer = buffer_of(locked);
   if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0)
-    return write_buffered(locked, *buffer, static_cast<unsigned>(i), value, mode, expected);
+    return write_buffered(locked, *buffer, static_cast<unsigned>(i), write);
   const Slots slots = search(locked, key, hash);
   if (slots.found != nullptr) {
-    if (mode == Mode::insert || !is(*slots.found, expected)) return false;
+    if (mode == Mode::insert || !value_is(pm::load(slots.found->value), expected)) return false;
     replace(*slots.found, value);
     return true;
   }
@@ -128,12 +128,12 @@ bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
   Buffer* const buffer = buffer_of(locked);
   if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0) {
     const auto at = static_cast<unsigned>(i);
-    if (expected != nullptr && !codec_.equal(buffer->value(at), *expected)) return false;
+    if (!value_is(buffer->value(at), expected)) return false;
     remove_buffered(*buffer, at);
     return true;
   }
   Pair* const found = find_in(locked, key, hash);
-  if (found == nullptr || !is(*found, expected)) return false;
+  if (found == nullptr || !value_is(pm::load(found->value), expected)) return false;
   remove(*found);
   return true;
 }

@@ -11,7 +11,7 @@
 //   for_each.h        all pairs
 //   recovery.{h,cc}   what happens on open: creation
 //   destroy.h         frees all of an index that is dropped
-//   check.h           verification of the invariants of layout.h (H1-H8); statistics
+//   check.h           verification of the invariants of layout.h (H1-H9); statistics
 //
 // Concurrency: segments have latches in DRAM (index/common/latches.h). Writers hold that of the
 // segment that they change; readers take none, but validate its version. A lookup takes the version
@@ -121,6 +121,14 @@ class WordTable : public pool::OpenIndex {
 
   enum class Mode { put, insert, update };
 
+  /// A write of a pair. `expected`: the value that it may replace, null if it may be any.
+  struct Write {
+    Key key;
+    NewValue value;
+    Mode mode;
+    const NewValue* expected;
+  };
+
   /// Opens or creates the index behind the handle; created, it gets that shape.
   WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
             const IndexOptions& options);
@@ -129,7 +137,7 @@ class WordTable : public pool::OpenIndex {
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool erase_word(Key key, const NewValue* expected);
 
-  // The caller holds a guard, as long as it uses what words refer to.
+  // The caller holds a guard as long as it uses the strings that words refer to.
   std::optional<Word> find_word(Key key) const;
   bool find_number(Key key, Word& value) const {
     const epoch::Guard guard;
@@ -139,8 +147,8 @@ class WordTable : public pool::OpenIndex {
   }
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
 
-  /// A segment with its latch's version, from before anything was read of it; or, without an
-  /// offset, the place of the pair in the root block.
+  /// A segment with its latch's version, from before anything was read of it. Without an offset it
+  /// is the root block, whose pair has no segment (H7).
   struct Seen {
     Entry entry;
     HashRange range;
@@ -165,11 +173,11 @@ class WordTable : public pool::OpenIndex {
     LatchSet latches;
   };
 
-  /// Where a key is, and where it could be.
+  /// The slot that has a key, or else one where the key can be added. All null: there is no room.
   struct Slots {
     Pair* found = nullptr;
-    Pair* free = nullptr;              ///< in its buckets
-    Pair* free_in_overflow = nullptr;  ///< else
+    Pair* free = nullptr;              ///< one of its buckets
+    Pair* free_in_overflow = nullptr;  ///< looked for only if no bucket has one
   };
 
   using Buffers = HomeBuffers<BufferShape>;
@@ -207,12 +215,11 @@ class WordTable : public pool::OpenIndex {
   Slots search(const Locked& locked, Key key, KeyHash hash) const;
 
   // cceh.cc
-  bool is(const Pair& pair, const NewValue* expected) const {
-    return expected == nullptr || codec_.equal(pm::load(pair.value), *expected);
+  bool value_is(Word value, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(value, *expected);
   }
-  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  std::optional<bool> write_segment(Key key, KeyHash hash, NewValue value, Mode mode,
-                                    const NewValue* expected);
+  bool try_write(const Write& write);
+  std::optional<bool> write_segment(const Write& write, KeyHash hash);
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
   void add(Pair& pair, Key key, NewValue value);
   void replace(Pair& pair, NewValue value);
@@ -249,7 +256,7 @@ class WordTable : public pool::OpenIndex {
   int find_buffered(const Buffer& buffer, Key key) const;
   std::optional<Word> buffered_value(const Seen& seen, Key key) const;
   std::optional<bool> write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
-                                     NewValue value, Mode mode, const NewValue* expected);
+                                     const Write& write);
   Buffered add_buffered(const Locked& locked, Key key, NewValue value);
   bool is_full(const Buffer& buffer) const;
   void begin_chain(const Locked& locked, Buffer& buffer);
@@ -276,6 +283,7 @@ class WordTable : public pool::OpenIndex {
   struct Checked;
   void check_buffer(const Seen& seen, std::vector<Word>& found, Checked& checked) const;
   void check_directory(Checked& checked) const;
+  void check_numbers(std::vector<std::uint64_t> numbers, Checked& checked) const;
   void check_segment(const Seen& seen, Checked& checked) const;
   void check_pair(const Seen& seen, const Pair& pair, Checked& checked) const;
   void check_keys(std::vector<Word> found, Checked& checked) const;

@@ -440,6 +440,17 @@ TEST(Cceh, CheckFindsDamage) {
   EXPECT_GT(problems(), 0u) << "an entry is no leader";
   map.entry(first + 1) = leader.pack();
   map.expect_sound();
+
+  std::uint64_t& number = map.head(first).number;
+  std::uint64_t& other = map.head(first == 0 ? map.last_entry() : 0).number;
+  number = 1;
+  EXPECT_GT(problems(), 0u) << "a segment has a number that was not drawn";
+  map.root().numbers = 1;
+  EXPECT_EQ(problems(), 0u);
+  other = 1;
+  EXPECT_GT(problems(), 0u) << "two segments have one number";
+  number = other = map.root().numbers = 0;
+  map.expect_sound();
 }
 
 }  // namespace

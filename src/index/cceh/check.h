@@ -1,4 +1,4 @@
-// Verification of every invariant that layout.h states (H1-H8), the list of all blocks that a table
+// Verification of every invariant that layout.h states (H1-H9), the list of all blocks that a table
 // reaches, and how many pairs it has.
 #pragma once
 
@@ -126,6 +126,17 @@ void WordTable<K>::check_buffer(const Seen& seen, std::vector<Word>& found,
                  segment);
 }
 
+/// Numbers of segments differ, and were drawn (H9).
+template <class K>
+void WordTable<K>::check_numbers(std::vector<std::uint64_t> numbers, Checked& checked) const {
+  std::erase(numbers, 0);
+  std::sort(numbers.begin(), numbers.end());
+  checked.expect(std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end(),
+                 "two segments have one number (H9)");
+  checked.expect(numbers.empty() || numbers.back() <= pm::load(root_.numbers),
+                 "a segment has a number that was not drawn (H9)");
+}
+
 template <class K>
 void WordTable<K>::check_directory(Checked& checked) const {
   checked.expect(pool_.allocator().validate_block(directory_.block(), directory_.bytes()),
@@ -144,10 +155,13 @@ CheckReport WordTable<K>::check() const {
     checked.expect(pool_.allocator().validate_block(pool_.offset(&root_), sizeof(Root)),
                    "the root block lies in free memory (H8)");
     check_directory(checked);
+    std::vector<std::uint64_t> numbers;
     for_each_segment([&](const Seen& seen, KeyHash) {
       check_segment(seen, checked);
+      numbers.push_back(pm::load(head_of(seen.entry).number));
       return true;
     });
+    check_numbers(std::move(numbers), checked);
     if (const std::optional<Word> value = find_zero()) {
       checked.expect(codec_.sound(*value), "the pair of the root block has no value (H7)");
       checked.report.blocks += codec_.blobs(*value);

@@ -4,7 +4,7 @@
 
 namespace perdix::detail::index::cceh {
 
-/// The leader at an entry, settled, with its segment.
+/// The leader at an entry, as it is when its change is complete: not pending.
 Entry Directory::checked_leader(const View& all, std::uint64_t number) const {
   Entry leader = Entry::unpack(pm::load(all.entries[number]));
   if (leader.depth > all.depth || number % all.span_of(leader.depth) != 0)
@@ -13,7 +13,8 @@ Entry Directory::checked_leader(const View& all, std::uint64_t number) const {
   return checked(leader);
 }
 
-/// Where the leader of a hash is: each half of what a leader doesn't cover alone begins with one.
+/// The number of the leader of a hash. A range that has no leader of its depth at its beginning is
+/// split, and each of its halves begins with a leader.
 std::uint64_t Directory::leader_from_top(const View& all, KeyHash hash) const {
   for (unsigned depth = 0;; ++depth) {
     const std::uint64_t number = all.first_of(hash.prefix(all.depth), depth);
@@ -24,7 +25,8 @@ std::uint64_t Directory::leader_from_top(const View& all, KeyHash hash) const {
   }
 }
 
-/// For a hash whose entry is pending or stale: completes the change that has left it so.
+/// find() for a hash whose entry is pending or stale: waits for the change that is under way, or
+/// completes the one that a crash has interrupted.
 auto Directory::find_from_top(KeyHash hash) const -> Route {
   pm::on_step("cceh: an entry is stale");
   const std::lock_guard lock(lock_);
@@ -32,7 +34,7 @@ auto Directory::find_from_top(KeyHash hash) const -> Route {
   const View all = view(word);
   const std::uint64_t number = leader_from_top(all, hash);
   const Entry leader = checked_leader(all, number);
-  settle(all, number, leader);
+  store_entries(all, number, leader);
   return {leader, &all.entries[number], word};
 }
 
@@ -41,21 +43,21 @@ void Directory::open_copy(std::uint64_t budget) {
   copy_->resize(depth());
 }
 
-/// For a hash that the copy does not know: in PM, under the lock, so that only durable entries are
-/// copied.
+/// find() for a hash that the copy does not know. Copies the leader under the lock, so that only
+/// durable entries are copied.
 [[gnu::noinline]] auto Directory::find_and_copy(KeyHash hash) const -> Route {
   const Route route = find_in_pool(hash);
   if (!copy_->has_entries()) return route;
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));
   const std::uint64_t number = leader_from_top(all, hash);
-  copy(number, checked_leader(all, number));
+  set_in_copy(number, checked_leader(all, number));
   return route;
 }
 
-/// Makes a leader and its copies the same, and none of them pending. Flushed: with the next fence
-/// of the thread it is durable, and until then a crash leaves stale entries.
-void Directory::settle(const View& all, std::uint64_t first, Entry leader) const {
+/// Stores a leader, not pending, at its place and in the entries behind it. Only flushed: until the
+/// thread's next fence a crash leaves stale entries, which H3 allows.
+void Directory::store_entries(const View& all, std::uint64_t first, Entry leader) const {
   const std::uint64_t count = all.span_of(leader.depth);
   for (std::uint64_t i = first; i < first + count; ++i) {
     if (pm::load(all.entries[i]) != leader.pack()) pool_.pm().store(all.entries[i], leader.pack());
@@ -92,7 +94,7 @@ void Directory::grow(unsigned depth) {
   if (copy_) copy_->resize(depth + 1);
 }
 
-void Directory::change(alloc::Session& session, HashRange range, Entry first, Entry middle) {
+void Directory::commit_change(alloc::Session& session, HashRange range, Entry first, Entry middle) {
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));
   const std::uint64_t begin = range.first().prefix(all.depth);
@@ -101,29 +103,30 @@ void Directory::change(alloc::Session& session, HashRange range, Entry first, En
     entry.pending = true;
     return entry.pack();
   };
-  // Before the commit of a split this one is no leader yet, and after that of a join no more: it
-  // must not be taken for one (H3). Durable before the commit, by its fence.
+  // Before a split commits the entry in the middle is no leader yet, and after a join none any
+  // more. Pending, it is not taken for one (H3). Durable before the commit, by its fence.
   pool_.pm().store(all.entries[begin + half], pending(middle));
   pool_.pm().flush(&all.entries[begin + half], sizeof(std::uint64_t));
-  // Others would see the change before it is durable, but that they wait for the lock.
+  // The leader is pending, so a thread that sees the change before it is durable waits for the
+  // lock.
   session.commit(pm::set_word(all.entries[begin], pending(first)));
   pm::on_step("cceh: a change of the directory is committed");
-  settle(all, begin, first);
-  if (first.depth > range.depth) settle(all, begin + half, middle);
+  store_entries(all, begin, first);
+  if (first.depth > range.depth) store_entries(all, begin + half, middle);
   // Before the latches are released (D1).
-  copy(begin, first);
-  if (first.depth > range.depth) copy(begin + half, middle);
+  set_in_copy(begin, first);
+  if (first.depth > range.depth) set_in_copy(begin + half, middle);
 }
 
-void Directory::replace(alloc::Session& session, HashRange range, Entry entry) {
+void Directory::commit_replacement(alloc::Session& session, HashRange range, Entry entry) {
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));
   const std::uint64_t begin = range.first().prefix(all.depth);
   Entry pending = entry;
   pending.pending = true;
   session.commit(pm::set_word(all.entries[begin], pending.pack()));
-  settle(all, begin, entry);
-  copy(begin, entry);
+  store_entries(all, begin, entry);
+  set_in_copy(begin, entry);
 }
 
 void Directory::mark_crowded(HashRange range, Entry entry) {
@@ -132,8 +135,8 @@ void Directory::mark_crowded(HashRange range, Entry entry) {
   const std::uint64_t begin = range.first().prefix(all.depth);
   entry.crowded = true;
   pool_.pm().publish(all.entries[begin], entry.pack());  // before the overflow can hold a pair
-  settle(all, begin, entry);
-  copy(begin, entry);
+  store_entries(all, begin, entry);
+  set_in_copy(begin, entry);
 }
 
 bool Directory::sound_entry(std::uint64_t number) const {

@@ -1,13 +1,20 @@
 // The directory: which segment is responsible for a hash (H2, H3).
 //
-// Lookups read two entries of it, mostly of one line, and take no lock. Changes are made under the
-// directory's lock, in three steps: the entry where a leader will be or was, marked as pending; the
-// leader, marked as pending, which is the commit; then both and their copies, unmarked. A thread
-// that meets a pending entry, or one that differs from its leader, waits for the lock, finds the
-// leader from the top, and completes what a crash has left. So no reader sees a change that is not
-// durable, and a crash needs no repair when the index is opened.
+//   find(hash)                     the entry of a hash, as a Route
+//   current(route)                 whether that still is the entry of the hash
+//   commit_change, commit_replacement
+//                                  commit a session by changing the segments of a range
+//   may_exceed, grow               doubling
 //
-// There may be a copy of it in DRAM (directory_copy.h), which lookups ask first.
+// Lookups read two entries, mostly of one line, and take no lock. Changes are made under the
+// directory's lock, in three steps: the entry where a leader will be or was is marked as pending;
+// the leader is stored, marked as pending, which is the commit; then both and the entries behind
+// them are stored unmarked. A thread that meets a pending entry, or one that differs from its
+// leader, waits for the lock, finds the leader from the top, and stores what a crash has kept from
+// being stored. So no reader sees a change that is not durable, and a crash needs no repair when
+// the index is opened.
+//
+// There may be a copy of the directory in DRAM (directory_copy.h), which lookups ask first.
 //
 // Thread-safe. The caller holds a Guard. The lock is taken last: after latches and Sessions.
 #pragma once
@@ -35,24 +42,25 @@ class Directory {
   Directory(pool::PoolCore& pool, Root& root, const Shape& shape)
       : pool_(pool), root_(root), shape_(shape) {}
 
-  /// The entry of a hash.
+  /// The entry of a hash, and where it was found: in PM, or in the copy.
   struct Route {
     Entry entry;
-    const std::uint64_t* leader = nullptr;
-    std::uint64_t directory = 0;
-    DirectoryCopy::Found copied = {};  ///< in place of both, if it came from there
+    const std::uint64_t* leader = nullptr;  ///< its leader; null if it was found in the copy
+    std::uint64_t directory = 0;            ///< the word that led to the directory of the leader
+    DirectoryCopy::Found copied = {};       ///< no word if it was found in PM
   };
 
-  /// From now on there is a copy of at most this many bytes. No other thread uses the directory.
+  /// Makes a copy in DRAM of at most this many bytes, empty at first. No other thread uses the
+  /// directory.
   void open_copy(std::uint64_t budget);
 
-  /// Throws corrupt.
+  /// The entry of the segment that is responsible for a hash. Throws corrupt.
   [[gnu::always_inline]] inline Route find(KeyHash hash) const {
     return copy_ ? find_in_copy(hash) : find_in_pool(hash);
   }
 
-  /// Whether a route still holds. The leader first: it holds in the directory that is still the
-  /// one.
+  /// Whether the route's entry still is that of its hash. The leader is read first: it counts if
+  /// its directory is current after that.
   bool current(const Route& route) const {
     if (route.copied.word != nullptr) return copy_->current(route.copied);
     return pm::load(*route.leader) == route.entry.pack() &&
@@ -65,21 +73,24 @@ class Directory {
   /// hash alike could double it without end.
   bool may_exceed(unsigned depth) const;
 
-  /// Makes it deeper than `depth`. Throws out_of_space.
+  /// Makes it deeper than `depth`, unless it is. Throws out_of_space.
   void grow(unsigned depth);
 
-  /// With the latches of the segments concerned, commits a session by changing the segments of
-  /// `range`: `first` is the entry at its beginning, and stands for all of it or its first half, as
-  /// its depth says; `middle` then is, or was, the entry of the other half.
-  void change(alloc::Session& session, HashRange range, Entry first, Entry middle);
+  /// Commits a session by a split or a join: by changing the segments of the halves of `range`.
+  /// After a split `first` and `middle` are the entries of the two halves. After a join `first` is
+  /// that of the whole range, as its depth says, and `middle` what was that of the upper half. The
+  /// caller holds the latches of the segments.
+  void commit_change(alloc::Session& session, HashRange range, Entry first, Entry middle);
 
-  /// The same for a segment that takes the place of the one of a range.
-  void replace(alloc::Session& session, HashRange range, Entry entry);
+  /// Commits a session by putting another segment in the place of the one of `range`, whose latch
+  /// the caller holds.
+  void commit_replacement(alloc::Session& session, HashRange range, Entry entry);
 
   /// With the segment's latch: marks the leader of a range as crowded, durably.
   void mark_crowded(HashRange range, Entry entry);
 
-  /// Whether an entry is as H3 says, and that of the copy as D1. Writers are idle.
+  /// Whether an entry is as H3 says, and that of the copy as D1 (directory_copy.h). Writers are
+  /// idle.
   bool sound_entry(std::uint64_t number) const;
 
   pm::Offset block() const { return Reference::unpack(pm::load(root_.directory)).offset; }
@@ -93,11 +104,11 @@ class Directory {
     unsigned depth = 0;
 
     std::uint64_t size() const { return std::uint64_t{1} << depth; }
-    /// How many entries a leader of that depth stands for.
+    /// How many entries a leader of that depth decides: itself and those behind it.
     std::uint64_t span_of(unsigned of_depth) const {
       return std::uint64_t{1} << (depth - of_depth);
     }
-    /// Where the leader of an entry of that depth is.
+    /// The number of the leader of an entry that has that depth.
     std::uint64_t first_of(std::uint64_t number, unsigned of_depth) const {
       return number & ~(span_of(of_depth) - 1);
     }
@@ -137,11 +148,11 @@ class Directory {
   Entry checked_leader(const View& all, std::uint64_t number) const;
   Route find_from_top(KeyHash hash) const;
   Route find_and_copy(KeyHash hash) const;
-  void copy(std::uint64_t first, Entry leader) const {
+  void set_in_copy(std::uint64_t first, Entry leader) const {
     if (copy_) copy_->set(first, leader);
   }
   std::uint64_t leader_from_top(const View& all, KeyHash hash) const;
-  void settle(const View& all, std::uint64_t first, Entry leader) const;
+  void store_entries(const View& all, std::uint64_t first, Entry leader) const;
 
   pool::PoolCore& pool_;
   Root& root_;

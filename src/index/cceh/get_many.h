@@ -9,7 +9,7 @@
 
 namespace perdix::detail::index::cceh {
 
-/// First the segments of all keys, then their buckets, so that the waits for memory overlap.
+/// Locates the segments of all keys and prefetches a bucket of each, and then reads the buckets.
 template <class K>
 void WordTable<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<KeyHash, kGroup> hashes;

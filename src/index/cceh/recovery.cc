@@ -1,4 +1,5 @@
-// The root block of an index: its shape and its creation.
+// The parts of opening that do not depend on the types of keys: the root block, its creation and
+// its shape; and the checks of what was read from PM, which is not trusted.
 #include "index/cceh/recovery.h"
 
 #include <fmt/format.h>
@@ -15,12 +16,12 @@ constexpr unsigned kMaxBuckets = 16384 - 1;  // with the head, a mebibyte
 constexpr unsigned kMaxLazyDepth = 64;
 constexpr unsigned kMaxOverflow = 40;
 
-bool possible(const Shape& shape) {
+bool is_possible(const Shape& shape) {
   return shape.buckets >= kFewestBuckets && shape.buckets <= kMaxBuckets &&
          shape.lazy_depth <= kMaxLazyDepth;
 }
 
-/// A root block, with a directory of one entry and a segment without pairs. The root word is the
+/// Makes a root block, a directory of one entry and a segment without pairs. The root word is the
 /// commit.
 void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   const pm::Persister& pm = pool.pm();
@@ -55,7 +56,7 @@ Shape shape_from(const IndexOptions& options) {
   const CcehOptions& wanted = options.cceh;
   constexpr std::uint32_t kLine = pm::kLineSize;
   const Shape shape{wanted.segment_bytes / kLine - 1, wanted.lazy_depth};
-  if (wanted.segment_bytes < kLine || wanted.segment_bytes % kLine != 0 || !possible(shape)) {
+  if (wanted.segment_bytes < kLine || wanted.segment_bytes % kLine != 0 || !is_possible(shape)) {
     throw Error(
         Errc::invalid_argument,
         fmt::format("Cceh: segment_bytes is {} and lazy_depth {}; they must be a multiple "
@@ -73,7 +74,7 @@ Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 
 Shape shape_of(const pool::PoolCore& pool, const Root& root) {
   const Shape shape{root.buckets, root.lazy_depth};
-  if (!possible(shape)) pool::throw_corrupt(pool, "a root", pool.offset(&root));
+  if (!is_possible(shape)) pool::throw_corrupt(pool, "a root", pool.offset(&root));
   return shape;
 }
 

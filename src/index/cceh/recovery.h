@@ -1,7 +1,8 @@
-// What happens on open: a new table gets its root block, an existing table is inspected once. The
-// pool has resolved the allocator's records before, so the invariants of layout.h hold. What a
-// crash has left unfinished (pending or stale entries of the directory) is valid as it is, and the
-// next thread that meets it completes it.
+// What happens on open: a new table gets its root block, directory and first segment; of an
+// existing table the root block and one entry of the directory are read. The pool has resolved the
+// allocator's records before, so the invariants of layout.h hold. A crash may have left pending or
+// stale entries in the directory. They are valid (H3), and the next thread that meets one completes
+// the change.
 #pragma once
 
 #include <chrono>
@@ -28,7 +29,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& 
   const auto start = std::chrono::steady_clock::now();
   {
     const epoch::Guard guard;
-    locate({0});
+    locate({0});  // throws corrupt here, not at the first use, if the directory is damaged
   }
   open_buffers(options);
   recovery_seconds_ =

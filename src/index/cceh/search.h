@@ -1,11 +1,15 @@
-// The way to a segment, and what only reads: get, contains, get_many.
+// The way to a segment, and point lookups: get, contains.
+//
+// A lookup takes a Seen, reads, and then asks whether the Seen is still valid(): only then what was
+// read counts. The caller holds an epoch::Guard.
 #pragma once
 
 #include "index/cceh/cceh.h"
 
 namespace perdix::detail::index::cceh {
 
-/// The segment of a hash, at a moment when it was.
+/// The segment that is responsible for a hash, as long as the result is valid. Its chain in the log
+/// is adopted.
 template <class K>
 auto WordTable<K>::locate(KeyHash hash) const -> Seen {
   for (;;) {
@@ -22,14 +26,15 @@ auto WordTable<K>::locate(KeyHash hash) const -> Seen {
   }
 }
 
-/// Where the pair of the key is whose word is 0.
+/// The root block, which has the pair of the key whose word is 0 (H7).
 template <class K>
 auto WordTable<K>::see_root() const -> Seen {
   Latch& latch = latches_.of(pool_.offset(&root_));
   return {{}, {}, &latch, latch.read_begin()};
 }
 
-/// Calls visit(pair) for the slots of the buckets of a hash, until it returns true.
+/// Calls visit(pair) for the slots of the buckets of a hash, until it returns true. Returns whether
+/// it did.
 template <class K>
 template <class Visit>
 [[gnu::always_inline]] inline bool WordTable<K>::for_each_near(const Entry& entry, KeyHash hash,
@@ -58,8 +63,9 @@ bool WordTable<K>::for_each_slot(const Entry& entry, Visit visit) const {
   return false;
 }
 
-/// The slot that has the key. A pair that was moved is not taken for it: it has another key, and
-/// its tag differs, so that its string is not looked at.
+/// The slot that has the key, null if none has. The key belongs to the segment, so a pair that a
+/// split has moved (H4) has another key and another tag. Its string, which may be freed, is not
+/// read.
 template <class K>
 Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
   if (seen.entry.offset == pm::kNull) return pm::load(root_.zero.key) != 0 ? &root_.zero : nullptr;
@@ -78,7 +84,8 @@ Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
   return found;
 }
 
-/// The value's word, in the place that was seen or, if a writer was there, in the one of now.
+/// The value's word. Reads the segment that was seen, and locates the key's segment again whenever
+/// a writer has changed what was read.
 template <class K>
 std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
   for (;; seen = see(key, hash)) {
@@ -101,7 +108,7 @@ std::optional<Word> WordTable<K>::find_zero() const {
   return find_from(see_root(), Key{}, {});
 }
 
-/// Locks the segment of a key.
+/// Locks the segment of a key, or the root block.
 template <class K>
 void WordTable<K>::lock(Locked& locked, Key key, KeyHash hash) const {
   for (;;) {
@@ -113,6 +120,7 @@ void WordTable<K>::lock(Locked& locked, Key key, KeyHash hash) const {
   }
 }
 
+/// What the segment has of the key. A free slot is one whose pair does not count (H4).
 template <class K>
 auto WordTable<K>::search(const Locked& locked, Key key, KeyHash hash) const -> Slots {
   Slots slots;
@@ -137,7 +145,7 @@ auto WordTable<K>::search(const Locked& locked, Key key, KeyHash hash) const -> 
   return slots;
 }
 
-/// A segment's first pairs may lie below `from`, if it was joined since a caller has seen it.
+/// The segment may begin below `from`: it may have been joined since the caller has seen it.
 template <class K>
 void WordTable<K>::collect(const Seen& seen, KeyHash from, std::vector<Pair>& pairs) const {
   pairs.clear();

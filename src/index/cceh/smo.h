@@ -6,9 +6,12 @@
 // free (the paper's lazy deletion). For a string key this is decided by its tag, so by 16 bits. A
 // deeper split rewrites both halves, and frees the old segment with the commit.
 //
-// Where all pairs that fill the buckets of a key, and the key, would stay together, no split is
-// made: keys can hash alike. The pair goes to the segment's overflow, an array that is searched as
-// a whole.
+// Keys can hash alike. So no split is made where all pairs that fill the buckets of a key would
+// stay together with the key. Then the pair goes to the segment's overflow, an array that is
+// searched as a whole.
+//
+// The caller holds an epoch::Guard, and the latch of the segment. What throws out_of_space or
+// bad_alloc has changed nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +23,9 @@
 
 namespace perdix::detail::index::cceh {
 
-/// The buckets of a hash in a locked segment are full. Returns the slot that its pair may have, or
-/// null if it must be looked for again.
+/// Makes room where the buckets of a hash are full: merges the segment's buffer, splits the
+/// segment, or gives it an overflow. Returns the slot for the pair, or null if the caller must
+/// search again. `free_in_overflow`: a free slot of the overflow, null if it has none.
 template <class K>
 Pair* WordTable<K>::make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow) {
   if (Buffer* const buffer = buffer_of(locked); buffer != nullptr && !buffer->empty_chain()) {
@@ -36,7 +40,7 @@ Pair* WordTable<K>::make_room(const Locked& locked, KeyHash hash, Pair* free_in_
   return free_in_overflow;
 }
 
-/// The bit of a pair's hash at a depth; the pair counts.
+/// The bit at `depth` of the hash of a pair that counts.
 template <class K>
 unsigned WordTable<K>::bit_of(Word key, unsigned depth) const {
   return depth < lazy_depth_ ? KnownHash<K>::of(key).bit(depth) : hash_of_word(key).bit(depth);
@@ -52,13 +56,15 @@ bool WordTable<K>::split_helps(const Locked& locked, KeyHash hash) const {
   });
 }
 
-/// Whether a key counts in a segment and belongs to a part of it: all of it, or a half.
+/// Whether a key counts in a segment of a range and belongs to `part`, which is the range or one of
+/// its halves.
 template <class K>
 bool WordTable<K>::in_part(Word key, HashRange range, HashRange part) const {
   return counts(key, range) && (part == range || bit_of(key, range.depth) == (part.prefix & 1));
 }
 
-/// Puts a pair into a free slot of its buckets. The number of the slot; -1 if none is free.
+/// Puts a pair into a free slot of its buckets in `slots`, a copy of a segment's in DRAM. Returns
+/// the number of the slot; -1 if none is free.
 template <class K>
 int WordTable<K>::place(std::span<Pair> slots, const Pair& pair) const {
   unsigned bucket = hash_of_word(pair.key).bucket(shape_.buckets);
@@ -73,7 +79,7 @@ int WordTable<K>::place(std::span<Pair> slots, const Pair& pair) const {
   return -1;
 }
 
-/// The slots of a part of a segment; those of other pairs are free.
+/// A copy of a segment's slots in which only pairs of a part of it are left.
 template <class K>
 std::vector<Pair> WordTable<K>::slots_of_part(const Seen& seen, HashRange part) const {
   std::vector<Pair> copy(shape_.slots());
@@ -85,7 +91,7 @@ std::vector<Pair> WordTable<K>::slots_of_part(const Seen& seen, HashRange part) 
   return copy;
 }
 
-/// Splits a locked segment. Throws out_of_space, bad_alloc, and nothing has happened.
+/// Splits a locked segment: in place, or, deeper than H4 tells moved pairs, into two new ones.
 template <class K>
 void WordTable<K>::split(const Locked& locked) {
   const unsigned depth = locked.range.depth;
@@ -102,12 +108,13 @@ void WordTable<K>::split(const Locked& locked) {
     if (overflow.offset != pm::kNull) session.free(overflow.offset);
   }
   pm::on_step("cceh: a segment is about to be split");
-  directory_.change(session, locked.range, left, right);
-  if (Buffer* const buffer = buffer_of(locked); anew && buffer != nullptr) buffers_->take(*buffer);
+  directory_.commit_change(session, locked.range, left, right);
+  if (Buffer* const buffer = buffer_of(locked); anew && buffer != nullptr)
+    buffers_->take_from_leaf(*buffer);
 }
 
-/// A new segment with the pairs of a part of a locked one, in the same slots, and with what a
-/// buffer has for that part. Durable with the session's commit.
+/// Makes a segment with the pairs of a part of a locked one, in the same slots, and with the pairs
+/// of that part that `buffer` has, if it is not null. Durable with the session's commit.
 template <class K>
 Entry WordTable<K>::make_part(alloc::Session& session, const Locked& locked, HashRange part,
                               const Buffer* buffer) const {
@@ -131,8 +138,8 @@ Entry WordTable<K>::make_part(alloc::Session& session, const Locked& locked, Has
   return made;
 }
 
-/// A new overflow that begins with these pairs and has room for as many. Durable with the session's
-/// commit.
+/// Makes an overflow that begins with these pairs and has room for as many more. Durable with the
+/// session's commit.
 template <class K>
 Reference WordTable<K>::make_overflow(alloc::Session& session, std::span<const Pair> pairs) const {
   constexpr std::size_t kLeast = 16;
@@ -164,7 +171,8 @@ void WordTable<K>::grow_overflow(const Locked& locked) {
 
 // --- Joining -------------------------------------------------------------------------------------
 
-/// The pool is full: gives back the space that the log no longer needs, and segments without pairs.
+/// For a full pool: frees what the log no longer needs, and segments without pairs. Returns whether
+/// there was any.
 template <class K>
 bool WordTable<K>::reclaim_space() noexcept {
   bool any = false;
@@ -172,7 +180,7 @@ bool WordTable<K>::reclaim_space() noexcept {
     any = buffers_ != nullptr && buffers_->give_space_back(Upkeep{*this});
     while (join_empty_segments()) any = true;
   } catch (const std::exception&) {
-    // There is no memory, or damage that a call of the user's will find.
+    // There is no memory, or the pool is damaged, which the next call that reads there reports.
   }
   return any;
 }
@@ -185,7 +193,7 @@ bool WordTable<K>::holds_pairs(const Seen& seen) const {
                        [&](const Pair& pair) { return counts(pm::load(pair.key), seen.range); });
 }
 
-/// One round over all segments.
+/// Joins segments without pairs, in one round over all segments. Returns whether there were any.
 template <class K>
 bool WordTable<K>::join_empty_segments() {
   bool any = false;
@@ -198,8 +206,8 @@ bool WordTable<K>::join_empty_segments() {
   }
 }
 
-/// Joins the two segments of a range if one of them is empty. Not if one was split further, or
-/// another thread writes to one of them.
+/// Joins the two segments of the halves of a range if one of them has no pairs. Returns false if
+/// neither is empty, if one was split further, or if another thread writes to one of them.
 template <class K>
 bool WordTable<K>::join_below(HashRange parent) {
   const Seen left = locate(parent.half(0).first());
@@ -218,7 +226,7 @@ bool WordTable<K>::join_below(HashRange parent) {
   if (!right_goes && holds_pairs(left)) return false;
   const Seen& freed = right_goes ? right : left;
   const Seen& kept = right_goes ? left : right;
-  if (Buffer* const buffer = buffer_of(freed)) buffers_->take(*buffer);
+  if (Buffer* const buffer = buffer_of(freed)) buffers_->take_from_leaf(*buffer);
   clear_moved(kept);
   alloc::Session session = pool_.allocator().session();
   session.free(freed.entry.offset);
@@ -226,12 +234,12 @@ bool WordTable<K>::join_below(HashRange parent) {
   if (overflow.offset != pm::kNull) session.free(overflow.offset);
   Entry joined = kept.entry;
   joined.depth = parent.depth;
-  directory_.change(session, parent, joined, right.entry);
+  directory_.commit_change(session, parent, joined, right.entry);
   return true;
 }
 
-/// Empties the slots of pairs that were moved, which would count again in a segment that is
-/// responsible for more. Flushed: durable before the commit of the join, by its fence.
+/// Empties the slots of pairs that were moved, which would count again once the segment is
+/// responsible for more (H4).
 template <class K>
 void WordTable<K>::clear_moved(const Seen& kept) {
   for_each_slot(kept.entry, [&](Pair& pair) {

@@ -43,9 +43,11 @@ class TestMap : public TestPool<TestMap<K, V>> {
   std::uint64_t& entry(std::uint64_t number) {
     return core().template at<std::uint64_t>(directory().offset)[number];
   }
-  Pair* slots(std::uint64_t number) {
-    return core().template at<Pair>(Entry::unpack(entry(number)).offset + sizeof(SegmentHead));
+  std::uint64_t last_entry() { return (std::uint64_t{1} << directory().log) - 1; }
+  SegmentHead& head(std::uint64_t number) {
+    return *core().template at<SegmentHead>(Entry::unpack(entry(number)).offset);
   }
+  Pair* slots(std::uint64_t number) { return reinterpret_cast<Pair*>(&head(number) + 1); }
 
  private:
   friend class TestPool<TestMap>;

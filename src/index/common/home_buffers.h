@@ -3,7 +3,7 @@
 //
 //   Home               of a buffer in use: the place of its leaf, and how the engine gets there
 //   of(place)          the buffer of a leaf
-//   give_buffer, take  connects a buffer with a leaf, and disconnects it
+//   give_buffer        connects a buffer with a leaf; take_from_leaf() disconnects it
 //   adopt_chain        continues a chain from before a restart in a buffer
 //   resume             the same for all such chains
 //
@@ -176,7 +176,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
   wal::Owner draw_number() { return numbers_->draw(); }
 
   /// Takes the buffer, whose chain is closed, from its leaf, whose latch is held.
-  void take(Buffer& buffer) {
+  void take_from_leaf(Buffer& buffer) {
     Home& home = *buffer.node.load(std::memory_order_relaxed);
     std::atomic<Home*>* link = &list(home.place.load(std::memory_order_relaxed));
     while (link->load(std::memory_order_relaxed) != &home)
@@ -244,21 +244,21 @@ class HomeBuffers : public WriteBuffers<Shape> {
     }
   }
 
-  /// Sees to all chains, unless it is told to stop.
+  /// Has all chains adopted or ended, unless it is told to stop.
   template <BufferOwner Owner>
   void resume(Owner owner, const std::stop_token& stop) {
     while (this->log()->resuming() && !stop.stop_requested()) owner.resume_some(1);
     if (!this->log()->resuming()) this->tidy_up(owner);
   }
 
-  /// Lets a thread of the index do that, if the options ask for one.
+  /// Starts a thread of the index that does so, if the options ask for one.
   template <class Owner>
   void resume_in_background(Owner owner, Resumption& resumption, const IndexOptions& options) {
     if (!options.resume_in_background) return;
     resumption.start_thread([this, owner](const std::stop_token& stop) { resume(owner, stop); });
   }
 
-  /// For calls that need all of the log. `resumption`: of the index.
+  /// Returns when all chains are adopted or ended. `resumption`: of the index.
   template <BufferOwner Owner>
   void require_resumed(Owner owner, const Resumption& resumption) {
     resumption.wait_for_thread();

@@ -240,7 +240,7 @@ class Map final : public pool::OpenIndex {
   void commit(const pm::Change& change);
 
   // modify.h
-  bool is(const Found& found, const Value* expected) const {
+  bool value_is(const Found& found, const Value* expected) const {
     return expected == nullptr || values_.view(found.value) == *expected;
   }
   Replaced replace(Key key, KeyHash hash, Value value, const Value* expected);

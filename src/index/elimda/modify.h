@@ -33,12 +33,12 @@ auto Map<K, V>::replace_in_bucket(const Locked& locked, Key key, KeyHash hash, V
                                   const Value* expected) -> Replaced {
   Bucket& bucket = *locked.bucket;
   if (const Found found = find_in_p(locked, key, hash)) {
-    if (!is(found, expected)) return Replaced::differs;
+    if (!value_is(found, expected)) return Replaced::differs;
     set_value_in_p(bucket, *found.word, value);
     return Replaced::yes;
   }
   if (const Found found = find_in_d(locked, key, hash)) {
-    if (!is(found, expected)) return Replaced::differs;
+    if (!value_is(found, expected)) return Replaced::differs;
     set_value(backup_.pair(bucket.d_ref(found.at)).value, value,
               [&](Word word) { bucket.d_set_value(found.at, word); });
     return Replaced::yes;
@@ -65,7 +65,7 @@ auto Map<K, V>::replace_in_logs(unsigned log, Key key, KeyHash hash, Value value
                                 const Value* expected) -> Replaced {
   const Found found = find_in_logs(log, key, hash);
   if (!found) return Replaced::absent;
-  if (!is(found, expected)) return Replaced::differs;
+  if (!value_is(found, expected)) return Replaced::differs;
   set_value(*found.word, value, [](Word) {});
   return Replaced::yes;
 }
@@ -100,7 +100,7 @@ bool Map<K, V>::erase(Key key, const Value* expected) {
   const Locked locked = lock_bucket(hash);
   if (expected != nullptr) {
     const Found first = find_locked(log, locked, key, hash);
-    if (!first || !is(first, expected)) return false;
+    if (!first || !value_is(first, expected)) return false;
   }
   CountedWrite write(begun_);
   if (!erase_locked(log, locked, key, hash)) return false;

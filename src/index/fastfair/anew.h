@@ -59,7 +59,7 @@ bool WordTree<K>::write_anew(Key key) const {
       return true;
     }
     end_chain(*buffer);
-    buffers_->take(*buffer);
+    buffers_->take_from_leaf(*buffer);
   }
   if (right != nullptr) install(*right);
   return true;

@@ -241,7 +241,7 @@ auto WordTree<K>::take_cold_buffer(const Node& leaf) const -> typename Buffers::
   if (buffers_->of(place) != &buffer) return 0;
   if (!merge_in_place(node_at(place), buffer)) return 0;
   pm::on_step("fastfair: take the buffer of another leaf");
-  buffers_->take(buffer);
+  buffers_->take_from_leaf(buffer);
   return buffers_->acquire(number);
 }
 
@@ -315,7 +315,7 @@ void WordTree<K>::clean(Buffer& buffer, bool may_split) const {
   if (buffers_->of(place) != &buffer) return;
   leaf.node = &node_at(place);  // a leaf with a buffer is one of the tree
   if (buffers_->budget_is_exceeded() && merge_in_place(*leaf.node, buffer))
-    return buffers_->take(buffer);
+    return buffers_->take_from_leaf(buffer);
   may_split ? merge(leaf, buffer) : void(merge_in_place(*leaf.node, buffer));
 }
 

@@ -59,7 +59,7 @@ std::optional<bool> WordTree<K>::write_in_place(Node& node, Key key, NewValue va
   const Hash16 hash = Keys::hash16(key);
   const unsigned after = rank_from_right(node, {key});
   if (holds(node, after, key, hash)) {
-    if (mode == Mode::insert || !is(node, after - 1, expected)) return false;
+    if (mode == Mode::insert || !value_is(node, after - 1, expected)) return false;
     replace(node, after - 1, value);
     return true;
   }
@@ -151,7 +151,7 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
     } else {
       const unsigned after = rank_from_right(*leaf.node, {key});
       if (!holds(*leaf.node, after, key, hash)) return false;
-      if (!is(*leaf.node, after - 1, expected)) return false;
+      if (!value_is(*leaf.node, after - 1, expected)) return false;
       if (mend(pm(), *leaf.node)) continue;
       remove(*leaf.node, after - 1);
     }

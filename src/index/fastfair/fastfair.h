@@ -236,7 +236,7 @@ class WordTree : public pool::OpenIndex {
   void find_by_path(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
 
   // fastfair.cc
-  bool is(const Node& leaf, unsigned at, const NewValue* expected) const {
+  bool value_is(const Node& leaf, unsigned at, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(pm::load(leaf.entries[at].value), *expected);
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);

@@ -102,7 +102,7 @@ bool WordTree<K>::take_buffers(Node& left, Node& right) const {
     Buffer* const buffer = buffer_of(*node);
     if (buffer != nullptr && !merge_in_place(*node, *buffer)) return false;
   }
-  if (Buffer* const buffer = buffer_of(right)) buffers_->take(*buffer);
+  if (Buffer* const buffer = buffer_of(right)) buffers_->take_from_leaf(*buffer);
   return true;
 }
 

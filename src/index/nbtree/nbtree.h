@@ -160,7 +160,7 @@ class WordTree : public pool::OpenIndex {
   LeafRef<K> locate_again(Key key) const { return upkeep_.locator.locate_again(key); }
   Lookup find_in(const Leaf<K>& leaf, Key key, Hash16 hash) const;
   Lookup find_durable(LeafRef<K>& place, Key key, Hash16 hash) const;
-  bool is(Word value, const NewValue* expected) const {
+  bool value_is(Word value, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(value, *expected);
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);

@@ -130,7 +130,7 @@ template <class K, class Form>
     const Lookup found = find_durable(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
-      if (!is(found.value, expected)) return false;
+      if (!value_is(found.value, expected)) return false;
       if (!codec_.is_inline()) name_ahead(pair, found.value);
       load_pair(pair, nullptr, hash, value);
       const Word* only = expected == nullptr ? nullptr : &found.value;
@@ -330,7 +330,7 @@ template <class K, class Form>
     if (lock.late()) continue;
     const Lookup found = find_durable(place, key, hash);
     if (found.slot < 0) return false;
-    if (!is(found.value, expected)) return false;
+    if (!value_is(found.value, expected)) return false;
     unsigned pairs = 0;
     const Word* only = expected == nullptr ? nullptr : &found.value;
     if (!remove(place, static_cast<unsigned>(found.slot), only, pairs)) continue;

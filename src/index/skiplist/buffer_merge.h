@@ -205,7 +205,7 @@ void WordList<K>::remove_hollow(Key key) const {
     if (Buffer* const buffer = buffer_of(**owner)) {
       move_to_list(**owner, *buffer, low);
       end_chain(*buffer);  // before the node leaves its levels: B4
-      buffers_->take(*buffer);
+      buffers_->take_from_leaf(*buffer);
     }
     pm::on_step("skiplist: a hollow node goes");
     remove_by_key(key);

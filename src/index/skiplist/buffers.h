@@ -211,7 +211,7 @@ auto WordList<K>::take_cold_buffer(const Node& owner) const -> typename Buffers:
     return 0;
   }
   pm::on_step("skiplist: take the buffer of another range");
-  buffers_->take(buffer);
+  buffers_->take_from_leaf(buffer);
   return buffers_->acquire(number);
 }
 
@@ -255,7 +255,7 @@ bool WordList<K>::erase_buffered(LatchSet& held, const Node& owner, Buffer& buff
 template <class K>
 std::optional<bool> WordList<K>::erase_owner(LatchSet& held, Node& owner, const NewValue* expected,
                                              Erased& erased) const {
-  if (!is(owner, expected)) return false;
+  if (!value_is(owner, expected)) return false;
   Buffer* const buffer = buffer_of(owner);
   if (buffer != nullptr && buffer->size() == 0) end_chain(*buffer);
   if (buffer == nullptr || buffer->empty_chain()) {
@@ -275,10 +275,10 @@ std::optional<bool> WordList<K>::erase_bare_owner(Key key, const NewValue* expec
   LatchSet held;
   const std::optional<Node*> owner = lock_with_before(held, key);
   if (!owner.has_value() || *owner == nullptr || is_hollow(**owner)) return std::nullopt;
-  if (!is(**owner, expected)) return false;
+  if (!value_is(**owner, expected)) return false;
   if (Buffer* const buffer = buffer_of(**owner)) {
     if (!buffer->empty_chain()) return std::nullopt;  // it has got one in between
-    buffers_->take(*buffer);
+    buffers_->take_from_leaf(*buffer);
   }
   return erase_node(key, expected, erased);
 }
@@ -307,7 +307,7 @@ void WordList<K>::clean(Buffer& buffer, bool may_split) const {
   Node& owner = owner_at_place(place);  // a node with a buffer is one of the list
   const bool stays = !is_hollow(owner);
   merge(held, owner, buffer);
-  if (stays && buffers_->budget_is_exceeded()) buffers_->take(buffer);
+  if (stays && buffers_->budget_is_exceeded()) buffers_->take_from_leaf(buffer);
 }
 
 /// The pool is full: gives back the space that the log no longer needs.

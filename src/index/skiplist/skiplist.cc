@@ -64,7 +64,7 @@ std::optional<bool> WordList<K>::replace(Node& node, NewValue value, Mode mode,
   LatchSet latches;
   latches.lock_all(latch);
   if (is_gone(node, erased)) return std::nullopt;
-  if (mode == Mode::insert || !is(node, expected)) return false;
+  if (mode == Mode::insert || !value_is(node, expected)) return false;
   set_value(node, value);
   return true;
 }
@@ -116,7 +116,7 @@ std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected,
   if (is_gone(*node, erased) || !unchanged(path, known, erased)) return std::nullopt;
   // Above the levels that there are it can't be; but there may be more since the search.
   if (known < height && known < levels()) return std::nullopt;
-  if (!is(*node, expected)) return false;
+  if (!value_is(*node, expected)) return false;
   const bool had_pair = !is_hollow(*node);
   remove_node(path, linked_levels(path, height));
   if (had_pair) pairs_.remove();

@@ -230,7 +230,7 @@ class WordList : public pool::OpenIndex {
   void step(Walk& walk, Key key) const;
 
   // skiplist.cc
-  bool is(const Node& node, const NewValue* expected) const {
+  bool value_is(const Node& node, const NewValue* expected) const {
     return expected == nullptr || codec_.equal(pm::load(node.value), *expected);
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);

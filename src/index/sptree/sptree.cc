@@ -118,7 +118,7 @@ template <class K>
     const LockedNode node = lock_node(key, hash, mode != Mode::update);
     const Found found = buffers_.find(*node, key, hash);
     if (found.present()) {
-      if (mode == Mode::insert || !is(found, expected)) return false;
+      if (mode == Mode::insert || !value_is(found, expected)) return false;
       if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node))) {
         if (!buffers_.merge(*node)) structure_.split(*node, key);
         buffers_.shed(*node);
@@ -210,7 +210,7 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
     __builtin_prefetch(&node->fingerprints[0], 1);
     __builtin_prefetch(&node->fingerprints[kLeafPairs / 2], 1);
     const Found found = buffers_.find(*node, key, hash);
-    if (!found.present() || !is(found, expected)) return false;
+    if (!found.present() || !value_is(found, expected)) return false;
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
     if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node)) && buffers_.merge(*node)) {
       buffers_.shed(*node);

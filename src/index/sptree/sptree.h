@@ -164,7 +164,7 @@ class WordTree : public pool::OpenIndex {
   void prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const;
   void prefetch_by_hint(Key key, Hash16 hash) const;
   void prefetch_node(const Node* node, Hash16 hash) const;
-  bool is(const Found& found, const NewValue* expected) const {
+  bool value_is(const Found& found, const NewValue* expected) const {
     return expected == nullptr || leaves_.values().equal(found.value, *expected);
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
