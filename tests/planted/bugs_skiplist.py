@@ -47,8 +47,8 @@ BUGS = [
     Bug(
         "skiplist: the links of a node's upper levels lead to its neighbour in level 0",
         SKIP_TOWER,
-        "       [&](unsigned level) { return offset_of(path.at[level].next); });\n",
-        "       [&](unsigned) { return offset_of(path.at[0].next); });\n",
+        "            [&](unsigned level) { return offset_of(path.at[level].next); });\n",
+        "            [&](unsigned) { return offset_of(path.at[0].next); });\n",
         SKIP_UNIT,
     ),
     Bug(
@@ -229,8 +229,8 @@ BUGS = [
     Bug(
         "skiplist: a lookup shows the value of an erased node",
         SKIP_SEARCH,
-        "    if (!settled) return std::nullopt;\n",
-        "    settled = true;\n",
+        "    if (!valid) return std::nullopt;\n",
+        "    valid = true;\n",
         SCHEDULES,
     ),
     Bug(

@@ -110,8 +110,8 @@ BUGS = [
     Bug(
         "skiplist buffers: a merge without space leaves pairs in list and buffer",
         SKIP_MERGE,
-        "    for (unsigned i = 0; i < moved; ++i) forget(",
-        "    for (unsigned i = 0; i < moved && !{planted}; ++i) forget(",
+        "    for (unsigned i = 0; i < moved; ++i) remove_from_chain(",
+        "    for (unsigned i = 0; i < moved && !{planted}; ++i) remove_from_chain(",
         SKIP_B_UNIT,
     ),
     Bug(
@@ -132,9 +132,9 @@ BUGS = [
     Bug(
         "skiplist buffers: pairs that a merge has moved are buffered again",
         SKIP_BUFFERS,
-        "    if (node != nullptr && pm::load(node->key) == key) forget(buffer, key);\n",
+        "    if (node != nullptr && pm::load(node->key) == key) remove_from_chain(buffer, key);\n",
         "    if (node != nullptr && !{planted} && pm::load(node->key) == key) "
-        "forget(buffer, key);\n",
+        "remove_from_chain(buffer, key);\n",
         SKIP_B,
     ),
     Bug(

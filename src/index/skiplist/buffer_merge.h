@@ -1,15 +1,17 @@
-// How what a buffer holds comes into the list: as a batch, for which one range is locked.
+// How the pairs of a buffer are added to the list: as a batch, for which one range is locked.
 //
-//   1. Runs of pairs that are neighbours in the list get their nodes, which lead from one to the
-//      next; the link before the run is the commit of all of them. They are on levels 0 and 1.
-//   2. The END of the chain.
-//   3. Tall nodes among them come into their other levels, the last one first. Each of these parts
-//      the range, whose buffer is empty by then.
+//   1. Pairs that no node of the list separates are a run. A run gets nodes that lead from one to
+//      the next, on levels 0 and 1. The link before the run commits all of them.
+//   2. The chain gets its END.
+//   3. Tall nodes among them are added to their other levels, the last node first. Each of them
+//      divides the range, whose buffer is empty by then.
 //
-// A crash before 2 leaves pairs in both, which are taken from the chain when it is adopted. One
-// before 3 leaves tall nodes that are on two levels, as any crash may (L4).
+// A crash before step 2 leaves pairs in both the list and the chain. They are removed from the
+// chain when it is adopted. A crash before step 3 leaves tall nodes that are on two levels only, as
+// L4 allows.
 //
-// Where there is no space for a run, those before it are taken from the chain, and the rest stays.
+// If there is no space for a run, the pairs of the runs before it are removed from the chain, and
+// the others stay in the buffer.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +20,15 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// All that the buffer holds is in the list, durably.
+/// Ends the chain of a buffer whose pairs are all in the list, durably, and empties the buffer.
 template <class K>
 void WordList<K>::end_chain(Buffer& buffer) const {
   pm::on_step("skiplist: a merge ends a chain");
   records_.end(log(), buffer);
 }
 
-/// Moves the pairs in the buffer of a locked range into the list. The range must be looked for
-/// again. Throws out_of_space; some pairs may be moved then.
+/// Moves the pairs in the buffer of a locked range into the list, and removes the owner if it is
+/// hollow. The caller must search again. Throws out_of_space: some pairs may have been moved.
 template <class K>
 void WordList<K>::merge(LatchSet& held, Node& owner, Buffer& buffer) const {
   if (!is_hollow(owner)) return merge_locked(owner, buffer);
@@ -34,7 +36,7 @@ void WordList<K>::merge(LatchSet& held, Node& owner, Buffer& buffer) const {
   remove_hollow(key_of(owner));
 }
 
-/// The same for a range whose owner is not hollow.
+/// merge() for a range whose owner is not hollow; its latch stays held.
 template <class K>
 void WordList<K>::merge_locked(Node& owner, Buffer& buffer) const {
   LowNodes low;
@@ -43,23 +45,24 @@ void WordList<K>::merge_locked(Node& owner, Buffer& buffer) const {
   raise_all(low);
 }
 
+/// Steps 1 of a merge. The tall nodes that it makes are added to `low`.
 template <class K>
 void WordList<K>::move_to_list(Node& owner, Buffer& buffer, LowNodes& low) const {
-  const Buffered run = sort_buffered(owner, Key{});
+  const BufferedRun run = sort_buffered(owner, Key{});
   const std::span<const Placed> pairs(run.pairs.data(), run.size);
   unsigned moved = 0;
   try {
     while (moved < run.size) moved += insert_run(owner, pairs.subspan(moved), low);
   } catch (...) {
-    for (unsigned i = 0; i < moved; ++i) forget(buffer, pairs[i].pair.key);
+    for (unsigned i = 0; i < moved; ++i) remove_from_chain(buffer, pairs[i].pair.key);
     throw;
   }
 }
 
-/// The node of a buffered key is in the list, durably: its pair goes from the chain. There is room
-/// for that: B3.
+/// Removes a key from a buffer and its chain whose node is in the list, durably. The chain has room
+/// for that (B3).
 template <class K>
-void WordList<K>::forget(Buffer& buffer, Word key) const {
+void WordList<K>::remove_from_chain(Buffer& buffer, Word key) const {
   unsigned i = 0;
   while (buffer.key(i) != key) ++i;
   log().append_surely(buffer, wal::Type::erase_key, key, 0);
@@ -67,8 +70,8 @@ void WordList<K>::forget(Buffer& buffer, Word key) const {
   ++buffer.records;
 }
 
-/// Inserts the first of some pairs, and those behind it that come before the next node of the list,
-/// as far as one commit reaches. Returns how many.
+/// Inserts a run: the first of the pairs, and those behind it that come before the next node of the
+/// list, but no more than one commit can link. Returns how many.
 template <class K>
 unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, LowNodes& low) const {
   Path path;
@@ -89,7 +92,7 @@ unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, Low
   }
   link_run(session, path, *made.nodes[0], fill_run(path, pairs, made));
   const unsigned most = *std::max_element(made.heights.begin(), made.heights.begin() + made.count);
-  // Only where the head is the owner, so that its latch is held.
+  // Only where the head is the owner can a level be new, and its latch is held then.
   if (const unsigned linked = std::min(most, kTall - 1); linked > levels())
     levels_.store(linked, std::memory_order_release);
   for (unsigned i = 0; i < made.count; ++i) {
@@ -98,7 +101,8 @@ unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, Low
   return made.count;
 }
 
-/// Writes the nodes of a run, each with links to the next. Returns the first one of level 1.
+/// Writes the nodes of a run, each with links to the next. Returns the first one that has level 1,
+/// null if none has.
 template <class K>
 Node* WordList<K>::fill_run(const Path& path, std::span<const Placed> pairs,
                             const NewNodes& made) const {
@@ -106,8 +110,8 @@ Node* WordList<K>::fill_run(const Path& path, std::span<const Placed> pairs,
   Node* second = nullptr;
   for (unsigned i = made.count; i-- > 0;) {
     Node& node = *made.nodes[i];
-    fill(node, made.heights[i], pairs[i].pair,
-         [&](unsigned level) { return level < next.size() ? next[level] : pm::kNull; });
+    fill_node(node, made.heights[i], pairs[i].pair,
+              [&](unsigned level) { return level < next.size() ? next[level] : pm::kNull; });
     next[0] = pool_.offset(&node);
     if (made.heights[i] == 1) continue;
     next[1] = pool_.offset(&node);
@@ -116,7 +120,8 @@ Node* WordList<K>::fill_run(const Path& path, std::span<const Placed> pairs,
   return second;
 }
 
-/// Links a run, durably: the link of level 0 before it is the commit.
+/// Links a run, durably: the link of level 0 before it is the commit. `first` and `second` are the
+/// first nodes of levels 0 and 1; `second` may be null.
 template <class K>
 void WordList<K>::link_run(alloc::Session& session, const Path& path, Node& first,
                            Node* second) const {
@@ -138,13 +143,14 @@ void WordList<K>::link_run(alloc::Session& session, const Path& path, Node& firs
   });
 }
 
-/// Brings tall nodes of a locked range into their upper levels. The last one first: so the range of
-/// which the latch is held is that of the others, until all are owners of their own.
+/// Adds tall nodes of a locked range to their upper levels, the last node first. So those that are
+/// still to be added stay in the range whose latch is held, until each is an owner itself.
 template <class K>
 void WordList<K>::raise_all(const LowNodes& low) const {
   for (unsigned i = low.count; i-- > 0;) raise(*low.nodes[i]);
 }
 
+/// Adds one tall node to its upper levels.
 template <class K>
 void WordList<K>::raise(Node& node) const {
   const unsigned height = height_of(node);
@@ -152,16 +158,16 @@ void WordList<K>::raise(Node& node) const {
   for (;;) {
     const Path path = trace(key_of(node), true, height);
     TowerLatches latches;
-    lock(latches, path, height, latch_of(node));
-    if (unchanged(path, height, erased)) return link_above(path, height, node);
+    lock_tower(latches, path, height, latch_of(node));
+    if (is_unchanged(path, height, erased)) return link_upper_levels(path, height, node);
     pm::on_step("skiplist: a raise begins again");
   }
 }
 
-/// The levels above those that a merge links, with the latches. Each is durable before the next
-/// (L3) and before the latches are released, as link_tower() has it.
+/// Adds a node to the levels above those that a merge links. Each level is durable before the next
+/// one is changed (L3), and all are before the latches are released (as in link_tower()).
 template <class K>
-void WordList<K>::link_above(const Path& path, unsigned height, Node& node) const {
+void WordList<K>::link_upper_levels(const Path& path, unsigned height, Node& node) const {
   constexpr unsigned kFirst = kTall - 1;
   const std::uint64_t link = Link{pool_.offset(&node)}.pack();
   const auto next = [&](unsigned level) { return Link{offset_of(path.at[level].next)}.pack(); };
@@ -189,8 +195,8 @@ void WordList<K>::link_above(const Path& path, unsigned height, Node& node) cons
   if (path_ != nullptr) path_->add(node);
 }
 
-/// Takes a hollow owner away, if the key still has one, when what its buffer holds is in the list.
-/// Throws out_of_space as a merge does; not if the buffer is empty. The caller holds no latch.
+/// Removes the hollow owner of a key, if it still is one, and merges its buffer first. Throws
+/// out_of_space as a merge does, but not if the buffer is empty. The caller holds no latch.
 template <class K>
 void WordList<K>::remove_hollow(Key key) const {
   for (;;) {
@@ -213,8 +219,8 @@ void WordList<K>::remove_hollow(Key key) const {
   }
 }
 
-/// Takes the hollow node of a key from the list. The latches of its range and, if it is an owner,
-/// of the one before are held.
+/// Removes the hollow node of a key from the list. The caller holds the latch of its range and, if
+/// it is an owner, of the range before.
 template <class K>
 void WordList<K>::remove_by_key(Key key) const {
   Erased erased;

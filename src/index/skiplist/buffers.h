@@ -8,7 +8,8 @@
 //   B1. The chain of a buffer says what the buffer holds, and its owner is the place of the node.
 //   B2. The keys of a buffer are in the range of its owner, and none of them has a node there.
 //   B3. The chain has room for as many more records, besides its END, as the buffer has pairs. So
-//       each can be erased, whatever else is full; or taken from the chain when it is in the list.
+//       each pair can be erased, or removed from the chain once it is in the list, whatever else is
+//       full.
 //   B4. A node that has a chain is in level kTall - 1, and stays there until the chain has ended.
 //       So a chain always belongs to an existing node, though places are used again.
 //
@@ -57,15 +58,17 @@ int WordList<K>::find_buffered(const Buffer& buffer, Key key) const {
 
 // --- Latches of ranges ---
 
-/// Locks the range of a key. Null if it has changed since it was found.
+/// Locks the range of a key and returns its owner; null if the range has changed since it was
+/// found.
 template <class K>
 Node* WordList<K>::lock_range(LatchSet& held, Key key) const {
   const Seen owner = see_owner({key, true});
   return held.try_upgrade(*owner.latch, owner.version) ? owner.node : nullptr;
 }
 
-/// Locks the range of a key that itself has a tall node, and the range before. Null if the key has
-/// none, nothing if something has changed since the search.
+/// Locks the range of a key that itself has a tall node, and the range before, and returns the
+/// node. Returns null if the key has no tall node, and nullopt if a range has changed since the
+/// search.
 template <class K>
 std::optional<Node*> WordList<K>::lock_with_before(LatchSet& held, Key key) const {
   const Seen owner = see_owner({key, true});
@@ -81,84 +84,81 @@ std::optional<Node*> WordList<K>::lock_with_before(LatchSet& held, Key key) cons
 
 // --- Writes ---
 
-/// write_node() of a list with buffers; nothing if the range must be looked for again.
+/// write_node() of a list with buffers. Returns nullopt if the range must be looked for again.
 template <class K>
-[[gnu::noinline]] std::optional<bool> WordList<K>::write_range(Key key, NewValue value, Mode mode,
-                                                               const NewValue* expected,
-                                                               Erased& erased) {
+[[gnu::noinline]] std::optional<bool> WordList<K>::write_range(const Write& write, Erased& erased) {
   LatchSet held;
-  Node* const owner = lock_range(held, key);
+  Node* const owner = lock_range(held, write.key);
   if (owner == nullptr) return std::nullopt;
   Buffer* const buffer = buffer_of(*owner);
-  const int found = buffer == nullptr ? -1 : find_buffered(*buffer, key);
-  if (found < 0) return write_to_list(held, *owner, key, value, mode, expected, erased);
+  const int found = buffer == nullptr ? -1 : find_buffered(*buffer, write.key);
+  if (found < 0) return write_to_list(held, *owner, write, erased);
   const auto i = static_cast<unsigned>(found);
-  if (mode == Mode::insert) return false;
-  if (expected != nullptr && !codec_.equal(buffer->value(i), *expected)) return false;
+  if (write.mode == Mode::insert || !value_is(buffer->value(i), write.expected)) return false;
   if (!buffers_->can_grow(*buffer)) {
     merge(held, *owner, *buffer);
     return std::nullopt;
   }
-  records_.replace(log(), *buffer, i, value);
+  records_.replace(log(), *buffer, i, write.value);
   return true;
 }
 
-/// The same for a key that is not in the buffer of a locked range.
+/// write_range() for a key that the buffer of the locked range does not have.
 template <class K>
-std::optional<bool> WordList<K>::write_to_list(LatchSet& held, Node& owner, Key key, NewValue value,
-                                               Mode mode, const NewValue* expected,
+std::optional<bool> WordList<K>::write_to_list(LatchSet& held, Node& owner, const Write& write,
                                                Erased& erased) {
-  Node* const node = node_in_range(owner, key);
+  Node* const node = node_in_range(owner, write.key);
   if (node == nullptr) {
-    if (mode == Mode::update) return false;
-    return write_new(held, owner, key, value, erased);
+    if (write.mode == Mode::update) return false;
+    return write_new(held, owner, write, erased);
   }
-  if (!is_hollow(*node)) return replace(*node, value, mode, expected, erased);
-  if (mode == Mode::update) return false;
+  if (!is_hollow(*node)) return replace(*node, write, erased);
+  if (write.mode == Mode::update) return false;
   if (node != &owner) {
-    remove_by_key(key);  // what a crash has left
+    remove_by_key(write.key);  // a crash has kept it from being removed (L7)
   } else {
     held.release();
-    remove_hollow(key);
+    remove_hollow(write.key);
   }
   return std::nullopt;
 }
 
-/// Adds a key that is new in a locked range.
+/// write_range() for a key that the locked range does not have: adds it.
 template <class K>
-std::optional<bool> WordList<K>::write_new(LatchSet& held, Node& owner, Key key, NewValue value,
+std::optional<bool> WordList<K>::write_new(LatchSet& held, Node& owner, const Write& write,
                                            Erased& erased) {
-  switch (add_buffered(held, owner, key, value)) {
-    case Added::yes: return true;
-    case Added::after_merge: return std::nullopt;
-    case Added::no: break;
+  switch (add_buffered(held, owner, write.key, write.value)) {
+    case Buffered::added: return true;
+    case Buffered::merged: return std::nullopt;
+    case Buffered::refused: break;
   }
   // A tall node would divide the pairs of the buffer.
   Buffer* const buffer = buffer_of(owner);
-  if (buffer != nullptr && !buffer->empty_chain() && height_of_hash(util::hash(key)) >= kTall) {
+  if (buffer != nullptr && !buffer->empty_chain() &&
+      height_of_hash(util::hash(write.key)) >= kTall) {
     merge(held, owner, *buffer);
     return std::nullopt;
   }
-  return write_node(key, value, Mode::insert, nullptr, erased);
+  return write_node({write.key, write.value, Mode::insert, nullptr}, erased);
 }
 
 /// Adds a new key to the buffer of a locked range.
 template <class K>
-auto WordList<K>::add_buffered(LatchSet& held, Node& owner, Key key, NewValue value) -> Added {
-  if (!buffers_->any()) return Added::no;
+auto WordList<K>::add_buffered(LatchSet& held, Node& owner, Key key, NewValue value) -> Buffered {
+  if (!buffers_->any()) return Buffered::refused;
   Buffer* buffer = buffer_of(owner);
   if (buffer == nullptr) buffer = give_buffer(owner);
-  if (buffer == nullptr) return Added::no;
+  if (buffer == nullptr) return Buffered::refused;
   buffer->hot.store(true, std::memory_order_relaxed);
   if (is_full(*buffer)) {
     merge(held, owner, *buffer);
-    return Added::after_merge;
+    return Buffered::merged;
   }
-  if (!buffers_->admitted()) return Added::no;
+  if (!buffers_->admitted()) return Buffered::refused;
   if (buffer->empty_chain()) buffer->sure = BufferShape::kPairs;
   records_.add(log(), *buffer, key, value, Keys::hash16(key));
   pairs_.add();
-  return Added::yes;
+  return Buffered::added;
 }
 
 template <class K>
@@ -166,11 +166,12 @@ bool WordList<K>::is_full(const Buffer& buffer) const {
   return buffer.full() || (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
 }
 
-/// Gives a locked range a buffer: one that is left, or now and then that of another one. Null if
-/// there is none.
+/// Gives a locked range a free buffer, or now and then that of a range that is no longer written
+/// to. Returns null if there is none.
 template <class K>
 auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
-  constexpr std::uint64_t kAskInterval = 8;  // only a range that is written to often gets another's
+  // Only a range that is written to often gets the buffer of another one.
+  constexpr std::uint64_t kAskInterval = 8;
   const wal::Owner number = number_of(owner);
   if (number > wal::kMaxOwner) return nullptr;
   auto given = buffers_->acquire(0);
@@ -187,8 +188,9 @@ auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
   }
 }
 
-/// The buffer of a range that is not written to any more, merged and taken from it; 0 if there is
-/// none at hand, or no space. Waits for no range, since the caller holds one.
+/// Merges the buffer of a range that is no longer written to, and takes it from that range. Returns
+/// its number; 0 if there is none that can be had without waiting, or no space for the merge. Waits
+/// for no latch of a range, since the caller holds one.
 template <class K>
 auto WordList<K>::take_cold_buffer(const Node& owner) const -> typename Buffers::Number {
   const auto number = buffers_->cold();
@@ -203,7 +205,7 @@ auto WordList<K>::take_cold_buffer(const Node& owner) const -> typename Buffers:
   other.add_held(latch);
   if (buffers_->of(place) != &buffer) return 0;
   Node& cold = owner_at_place(place);
-  if (is_hollow(cold)) return 0;  // that needs another latch
+  if (is_hollow(cold)) return 0;  // its merge needs the latch of the range before, too
   try {
     merge_locked(cold, buffer);
   } catch (const Error& error) {
@@ -217,7 +219,7 @@ auto WordList<K>::take_cold_buffer(const Node& owner) const -> typename Buffers:
 
 // --- Erases ---
 
-/// erase_node() of a list with buffers; nothing if the range must be looked for again.
+/// erase_node() of a list with buffers. Returns nullopt if the range must be looked for again.
 template <class K>
 std::optional<bool> WordList<K>::erase_in_range(Key key, const NewValue* expected,
                                                 Erased& erased) const {
@@ -233,25 +235,27 @@ std::optional<bool> WordList<K>::erase_in_range(Key key, const NewValue* expecte
   return erase_node(key, expected, erased);
 }
 
-/// Erases a pair of the buffer of a locked range. Needs no room that may not be there: B3.
+/// Erases pair `i` of the buffer of a locked range. Cannot fail for want of space: the chain has
+/// room (B3).
 template <class K>
 bool WordList<K>::erase_buffered(LatchSet& held, const Node& owner, Buffer& buffer, unsigned i,
                                  const NewValue* expected) const {
-  if (expected != nullptr && !codec_.equal(buffer.value(i), *expected)) return false;
+  if (!value_is(buffer.value(i), expected)) return false;
   records_.remove(log(), buffer, i);
   pairs_.remove();
   if (buffer.size() == 0 && is_hollow(owner)) {
     held.release();
     try {
-      remove_hollow(key_of(owner));  // nothing keeps it any more
+      remove_hollow(key_of(owner));  // the last pair that needed it is gone
     } catch (const std::bad_alloc&) {
-      // It goes with the next merge.
+      // The next merge of the range removes it.
     }
   }
   return true;
 }
 
-/// Erases the pair of the owner of a locked range. What its buffer holds keeps the node.
+/// Erases the pair of the owner of a locked range. While the range's buffer has pairs the node
+/// stays, hollow (L7).
 template <class K>
 std::optional<bool> WordList<K>::erase_owner(LatchSet& held, Node& owner, const NewValue* expected,
                                              Erased& erased) const {
@@ -277,7 +281,7 @@ std::optional<bool> WordList<K>::erase_bare_owner(Key key, const NewValue* expec
   if (!owner.has_value() || *owner == nullptr || is_hollow(**owner)) return std::nullopt;
   if (!value_is(**owner, expected)) return false;
   if (Buffer* const buffer = buffer_of(**owner)) {
-    if (!buffer->empty_chain()) return std::nullopt;  // it has got one in between
+    if (!buffer->empty_chain()) return std::nullopt;  // begun before the latches were held
     buffers_->take_from_leaf(*buffer);
   }
   return erase_node(key, expected, erased);
@@ -285,7 +289,7 @@ std::optional<bool> WordList<K>::erase_bare_owner(Key key, const NewValue* expec
 
 // --- Upkeep ---
 
-/// The node at the place of a home, whose latch is held.
+/// The owner at a place, the latch of whose range is held. Throws corrupt if no tall node is there.
 template <class K>
 Node& WordList<K>::owner_at_place(pm::Offset place) const {
   return place == pool_.offset(&head_) ? head_ : checked_node(pool_, place, kTall - 1);
@@ -310,13 +314,13 @@ void WordList<K>::clean(Buffer& buffer, bool may_split) const {
   if (stays && buffers_->budget_is_exceeded()) buffers_->take_from_leaf(buffer);
 }
 
-/// The pool is full: gives back the space that the log no longer needs.
+/// For a full pool: frees what the log no longer needs. Returns whether there was any.
 template <class K>
 bool WordList<K>::reclaim_space() noexcept {
   try {
     return buffers_ != nullptr && buffers_->give_space_back(Upkeep{*this});
   } catch (const std::exception&) {
-    return false;  // there is no memory, or damage that a call of the user's will find
+    return false;  // no memory, or damage, which the next call that reads there reports
   }
 }
 
@@ -336,8 +340,8 @@ template <class K>
   return false;
 }
 
-/// The chain of a locked range goes on in a buffer. Pairs that are in the list, since their merge
-/// was interrupted, are taken from it.
+/// Continues the chain of a locked range in a buffer. Pairs that are in the list, because a crash
+/// has interrupted their merge, are removed from the chain.
 template <class K>
 void WordList<K>::adopt_chain(Node& owner, wal::Position head) const {
   const pm::Offset place = pool_.offset(&owner);
@@ -353,12 +357,12 @@ void WordList<K>::adopt_chain(Node& owner, wal::Position head) const {
   buffer.records = static_cast<typename Buffer::Count>(std::min(logged.records, kMaxRecords));
   for (const auto& [key, value] : logged.pairs) {
     const Node* const node = node_in_range(owner, keys_.view(key));
-    if (node != nullptr && pm::load(node->key) == key) forget(buffer, key);
+    if (node != nullptr && pm::load(node->key) == key) remove_from_chain(buffer, key);
   }
   if (buffer.size() == 0) end_chain(buffer);
 }
 
-/// Sees to a chain of before the restart, if no thread has done so.
+/// Has a chain from before the restart adopted, unless another thread has done so.
 template <class K>
 void WordList<K>::resume_chain(wal::Owner number, wal::Position head) const {
   const pm::Offset place = number * pm::kLineSize;
@@ -374,8 +378,8 @@ void WordList<K>::resume_chain(wal::Owner number, wal::Position head) const {
   adopt_chain(owner, head);
 }
 
-/// Adopts or ends this many chains. When none is left, the log may forget what was before the
-/// restart.
+/// Adopts up to this many chains from before the restart. When none is left, tells the log, which
+/// may then free their records.
 template <class K>
 void WordList<K>::resume_some(unsigned chains) const {
   buffers_->resume_some(
@@ -387,7 +391,7 @@ void WordList<K>::resume_some(unsigned chains) const {
       });
 }
 
-/// For calls that need all of the log.
+/// Returns when all chains from before the restart are adopted.
 template <class K>
 void WordList<K>::require_resumed() const {
   if (buffers_ != nullptr) buffers_->require_resumed(Upkeep{*this}, resumption_);

@@ -163,7 +163,7 @@ void WordList<K>::for_each_block(const BlockVisitor& visit) const {
     if (codec_.blobs(value) != 0) visit(blob_offset(value));
   };
   const auto visit_buffer = [&](const Node& owner) {
-    const Buffered run = sort_buffered(owner, Key{});
+    const BufferedRun run = sort_buffered(owner, Key{});
     for (unsigned i = 0; i < run.size; ++i)
       visit_blobs(run.pairs[i].pair.key, run.pairs[i].pair.value);
   };

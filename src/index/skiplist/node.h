@@ -1,4 +1,5 @@
-// A node's fields, and how high the nodes are. Pure functions.
+// A node's fields, and how high the nodes are. Pure functions. The holder of a node's latch changes
+// it; other threads validate what they read, or read what is constant (layout.h).
 #pragma once
 
 #include <algorithm>
@@ -48,18 +49,20 @@ inline Node& checked_head(const pool::PoolCore& pool, pm::Offset offset) {
   return checked_node(pool, offset, kMaxHeight - 1, true);
 }
 
-/// One node in four has a second link, one of four of these a third, and so on: two bits of the
-/// key's hash each. So a key's node is as high as it was before, if it comes again.
+/// The height of the node of a key with this hash. One node in four has a second level, one in four
+/// of these a third, and so on: each level takes two bits of the hash. So a key that is inserted
+/// again gets the same height.
 inline unsigned height_of_hash(std::uint64_t hash) {
-  constexpr unsigned kBitsForALevel = 2;
+  constexpr unsigned kBitsPerLevel = 2;
   const unsigned zeros = static_cast<unsigned>(std::countl_zero(hash));
-  return std::min(1 + zeros / kBitsForALevel, kMaxHeight);
+  return std::min(1 + zeros / kBitsPerLevel, kMaxHeight);
 }
 
-/// Nodes of this height or more are tall: those that are cached (Zhao et al. 2024, section 3.3).
+/// Nodes of this height or more are tall: they own ranges, and the path cache leads to them (Zhao
+/// et al. 2024, section 3.3).
 inline constexpr unsigned kTall = 3;
 
-/// The levels of a list that have a node.
+/// How many levels of a list have a node, besides the head.
 inline unsigned levels_in_use(const Node& head) {
   unsigned levels = kMaxHeight;
   while (levels > 0 && load_link(head, levels - 1).node == pm::kNull) --levels;

@@ -26,7 +26,7 @@ Node& WordList<K>::last_tall(Bound bound) const {
   if (Node* const near = path_ == nullptr ? nullptr : shortcut(bound)) return *near;
   const auto found = descend(
       head_, bound, std::max(levels(), kTall), [](unsigned, const Neighbours&) {}, kTall - 1);
-  if (path_ != nullptr && found.before != &head_) remember(*found.before);
+  if (path_ != nullptr && found.before != &head_) add_to_path(*found.before);
   return *found.before;
 }
 
@@ -126,9 +126,9 @@ auto WordList<K>::find_last_in_ranges(Bound bound) const -> std::optional<Pair> 
 
 /// The pairs of a range's buffer with key >= from.
 template <class K>
-auto WordList<K>::sort_buffered(const Node& owner, Key from) const -> Buffered {
+auto WordList<K>::sort_buffered(const Node& owner, Key from) const -> BufferedRun {
   const Buffer* const buffer = buffer_of(owner);
-  Buffered run;
+  BufferedRun run;
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i) {
     const Pair pair{buffer->key(i), buffer->value(i)};
     if (!(keys_.view(pair.key) < from)) run.add(nullptr, pair);
@@ -145,7 +145,7 @@ auto WordList<K>::sort_buffered(const Node& owner, Key from) const -> Buffered {
 template <class K>
 auto WordList<K>::show_range(const Seen& owner, Key from, std::size_t most, Shown& shown,
                              Seen& following) const -> std::optional<Key> {
-  const Buffered buffered = sort_buffered(*owner.node, from);
+  const BufferedRun buffered = sort_buffered(*owner.node, from);
   Node* const end = next_of(*owner.node, kTall - 1);
   const bool from_owner = owner.node != &head_ && !(key_of(*owner.node) < from);
   const Node* node = from_owner ? owner.node : descend_in_range(*owner.node, {from}).next;

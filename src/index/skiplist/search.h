@@ -1,12 +1,15 @@
-// The way to a node, and what only reads: get, contains, find_floor, find_below. A search needs
-// only the links, and keys to compare; the callers validate what it finds.
+// The way to a node, and point lookups: get, contains, find_floor, find_below.
+//
+// A search (descend, trace) reads links and compares keys. It validates nothing: its callers do, by
+// the latch of the one node on which their answer depends (skiplist.h). The caller holds an
+// epoch::Guard.
 #pragma once
 
 #include "index/skiplist/skiplist.h"
 
 namespace perdix::detail::index::skiplist {
 
-/// Each key has one, many keys the same.
+/// The latch of the node that the key has or would have. Many keys share one.
 template <class K>
 Latch& WordList<K>::latch_of_key(Key key) const {
   if constexpr (Keys::kInline) {
@@ -27,24 +30,24 @@ Latch& WordList<K>::latch_of(const Node& node) const {
   }
 }
 
-/// The next node on a level, or null. It has that level, or throws corrupt.
+/// The next node on a level, or null. Throws corrupt if what the link leads to has no such level.
 template <class K>
 Node* WordList<K>::next_of(const Node& node, unsigned level) const {
   const pm::Offset next = load_link(node, level).node;
   return next == pm::kNull ? nullptr : &checked_node(pool_, next, level);
 }
 
-/// From a node that the bound reaches, or the head, goes to the right as far as the bound reaches,
-/// and then a level down, from the highest of `levels` to the `lowest`. Calls on_level(level,
-/// neighbours) for each. Keys ascend on the way, so that a damaged list cannot lead round in a
-/// circle; throws corrupt.
+/// Goes from `from`, which the bound reaches or which is the head, to the right as far as the bound
+/// reaches, and then a level down: from level `levels` - 1 to `lowest`. Calls on_level(level,
+/// neighbours) on each, and returns the neighbours on the last. Throws corrupt if keys do not
+/// ascend on the way, so that a damaged list cannot lead round in a circle.
 template <class K>
 template <class OnLevel>
 [[gnu::always_inline]] inline auto WordList<K>::descend(Node& from, Bound bound, unsigned levels,
                                                         OnLevel on_level, unsigned lowest) const
     -> Neighbours {
   Neighbours at{&from, nullptr};
-  const Node* beyond = nullptr;  // is not reached, as a higher level has shown
+  const Node* beyond = nullptr;  // a higher level has shown that the bound does not reach it
   for (unsigned level = levels; level-- > lowest;) {
     for (;;) {
       at.next = next_of(*at.before, level);
@@ -64,7 +67,7 @@ auto WordList<K>::descend_from_head(Bound bound) const -> Neighbours {
   return descend(head_, bound, std::max(levels(), 1U), [](unsigned, const Neighbours&) {});
 }
 
-/// By the cached path, or from the head.
+/// The neighbours of a bound on level 0: by the cached path, or from the head.
 template <class K>
 auto WordList<K>::descend(Bound bound) const -> Neighbours {
   if (path_ == nullptr) [[likely]]
@@ -76,12 +79,13 @@ auto WordList<K>::descend(Bound bound) const -> Neighbours {
       descend(head_, bound, std::max(levels(), 1U), [&](unsigned level, const Neighbours& at) {
         if (level == kTall - 1) passed = at.before;
       });
-  if (passed != &head_) remember(*passed);
+  if (passed != &head_) add_to_path(*passed);
   return found;
 }
 
-/// The neighbours of a key on all levels that it may have, those at its right with the key itself
-/// among them. Of a node that is not tall that is less, and a shorter way.
+/// The neighbours of a key on the levels that its node may have; the right ones may be that node.
+/// If the node is not `tall`, these are fewer levels, and the search may begin at the cached path.
+/// `at_least`: as many levels, even if the list has fewer.
 template <class K>
 auto WordList<K>::trace(Key key, bool tall, unsigned at_least) const -> Path {
   Path path;
@@ -93,9 +97,9 @@ auto WordList<K>::trace(Key key, bool tall, unsigned at_least) const -> Path {
   return path;
 }
 
-/// Whether a node is marked as erased. An erased node has left all levels, so a search that begins
-/// later does not reach it, and its operation is not repeated without end. Throws corrupt if such a
-/// search did reach it: then the pool is damaged.
+/// Whether a node is marked as erased; then the caller searches again. An erased node has left all
+/// levels before it was marked, so the second search does not reach it. Throws corrupt if it does:
+/// the pool is damaged, and the caller would search without end.
 template <class K>
 bool WordList<K>::is_gone(const Node& node, Erased& erased) const {
   if (!is_erased(node)) [[likely]]
@@ -105,41 +109,42 @@ bool WordList<K>::is_gone(const Node& node, Erased& erased) const {
   return true;
 }
 
-/// Whether nothing was between both when the search has read the link from one to the other: the
-/// first was in the list, since it is not marked later. That link is durable now, or another one
-/// that came after it: the thread that stored it has released the latch.
+/// Whether both were neighbours in the list when the search has read the link between them. The
+/// first one was in the list then, if it is not marked now. Waits for a writer of the first one: so
+/// that link is durable now, or a later one is.
 template <class K>
-bool WordList<K>::adjacent(const Neighbours& neighbours, Erased& erased) const {
+bool WordList<K>::were_adjacent(const Neighbours& neighbours, Erased& erased) const {
   latch_of(*neighbours.before).read_begin();  // waits for a writer
   return !is_gone(*neighbours.before, erased);
 }
 
-/// The value's word of a key whose neighbours were found, those of level 0; not `settled` if they
-/// no longer are.
+/// The value's word of a key, whose neighbours on level 0 were found. `valid` becomes false if they
+/// no longer are its neighbours: then the result does not count.
 template <class K>
 std::optional<Word> WordList<K>::find_at(const Neighbours& neighbours, Key key, Hash16 hash,
-                                         Erased& erased, bool& settled) const {
+                                         Erased& erased, bool& valid) const {
   if (!has_key(neighbours.next, key, hash)) {
-    settled = adjacent(neighbours, erased);
+    valid = were_adjacent(neighbours, erased);
     return std::nullopt;
   }
   for (;;) {
     const Seen seen = look(*neighbours.next);
-    settled = !is_gone(*seen.node, erased);
-    if (!settled) return std::nullopt;
+    valid = !is_gone(*seen.node, erased);
+    if (!valid) return std::nullopt;
     const Word value = pm::load(seen.node->value);
     if (seen.valid()) return value;
   }
 }
 
-/// The same, in the place that was found or, if that has changed, in the one of now.
+/// The value's word of a key. Begins with the neighbours that were found, and searches again as
+/// often as they have changed.
 template <class K>
 std::optional<Word> WordList<K>::find_from(Neighbours neighbours, Key key, Hash16 hash) const {
   Erased erased;
   for (;; neighbours = descend({key})) {
-    bool settled = false;
-    const std::optional<Word> value = find_at(neighbours, key, hash, erased, settled);
-    if (settled) return value;
+    bool valid = false;
+    const std::optional<Word> value = find_at(neighbours, key, hash, erased, valid);
+    if (valid) return value;
     pm::on_step("skiplist: a lookup begins again");
   }
 }

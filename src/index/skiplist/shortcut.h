@@ -41,7 +41,7 @@ Node* WordList<K>::validated(Node* tall, Bound bound) const {
 
 /// Adds a node to which the upper levels have led, unless another thread has its latch: false.
 template <class K>
-bool WordList<K>::remember(Node& node) const {
+bool WordList<K>::add_to_path(Node& node) const {
   LatchSet latches;
   if (!path_->filling() || !latches.try_add(latch_of(node))) return false;
   return !is_erased(node) && path_->add(node);
@@ -59,7 +59,7 @@ bool WordList<K>::fill_some(K& position) const {
   for (unsigned i = 0; i < kNodesAtOnce; ++i) {
     if (node == nullptr) return false;
     position = K(key_of(*node));
-    if (!remember(*node)) {
+    if (!add_to_path(*node)) {
       latch_of(*node).read_begin();  // waits for the writer that has it
       return path_->filling();
     }

@@ -20,52 +20,50 @@ namespace perdix::detail::index::skiplist {
 template <class K>
 bool WordList<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
+  return retry_when_full(pool_, [&] { return try_write({key, value, mode, expected}); });
 }
 
 template <class K>
-bool WordList<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+bool WordList<K>::try_write(const Write& write) {
   if (buffers_ != nullptr && buffers_->upkeep_due()) [[unlikely]]
     buffers_->keep_short(Upkeep{*this});
   const epoch::Guard guard;
   Erased erased;
   for (;;) {
-    const auto done = buffers_ == nullptr ? write_node(key, value, mode, expected, erased)
-                                          : write_range(key, value, mode, expected, erased);
+    const auto done = buffers_ == nullptr ? write_node(write, erased) : write_range(write, erased);
     if (done) return *done;
     pm::on_step("skiplist: a write begins again");
   }
 }
 
-/// One attempt; nothing if another thread has changed the nodes that were found. That thread has
-/// done its operation, so the threads cannot all repeat their attempts without end.
+/// One attempt. Returns nullopt if another thread has changed the nodes that were found. That
+/// thread has done its operation, so the threads cannot all repeat their attempts without end.
 template <class K>
-std::optional<bool> WordList<K>::write_node(Key key, NewValue value, Mode mode,
-                                            const NewValue* expected, Erased& erased) {
+std::optional<bool> WordList<K>::write_node(const Write& write, Erased& erased) {
+  const Key key = write.key;
   const unsigned wanted = height_of_hash(util::hash(key));
   const Path path = trace(key, wanted >= kTall);
   if (has_key(path.at[0].next, key, Keys::hash16(key)))
-    return replace(*path.at[0].next, value, mode, expected, erased);
-  if (mode == Mode::update)
-    return adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
+    return replace(*path.at[0].next, write, erased);
+  if (write.mode == Mode::update)
+    return were_adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
   const unsigned height = std::min(wanted, path.levels);
   TowerLatches latches;
-  lock(latches, path, height, latch_of_key(key));
-  if (!unchanged(path, height, erased)) return std::nullopt;
-  insert_node(path, height, key, value);
+  lock_tower(latches, path, height, latch_of_key(key));
+  if (!is_unchanged(path, height, erased)) return std::nullopt;
+  insert_node(path, height, key, write.value);
   return true;
 }
 
-/// Writes to a node that has the key; nothing if it was erased.
+/// Writes to a node that has the key. Returns nullopt if the node was erased.
 template <class K>
-std::optional<bool> WordList<K>::replace(Node& node, NewValue value, Mode mode,
-                                         const NewValue* expected, Erased& erased) const {
+std::optional<bool> WordList<K>::replace(Node& node, const Write& write, Erased& erased) const {
   std::array latch = {&latch_of(node)};
   LatchSet latches;
   latches.lock_all(latch);
   if (is_gone(node, erased)) return std::nullopt;
-  if (mode == Mode::insert || !value_is(node, expected)) return false;
-  set_value(node, value);
+  if (write.mode == Mode::insert || !value_is(node, write.expected)) return false;
+  set_value(node, write.value);
   return true;
 }
 
@@ -97,14 +95,14 @@ bool WordList<K>::erase_word(Key key, const NewValue* expected) {
   }
 }
 
-/// One attempt, as write_node().
+/// One attempt. Returns nullopt as write_node() does.
 template <class K>
 std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected,
                                             Erased& erased) const {
   Path path = trace(key, false);
   Node* const node = path.at[0].next;
   if (!has_key(node, key, Keys::hash16(key)))
-    return adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
+    return were_adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
   const unsigned height = height_of(*node);
   if (height >= kTall && path_ != nullptr) {
     path = trace(key, true);
@@ -112,9 +110,9 @@ std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected,
   }
   const unsigned known = std::min(height, path.levels);
   TowerLatches latches;
-  lock(latches, path, known, latch_of(*node));
-  if (is_gone(*node, erased) || !unchanged(path, known, erased)) return std::nullopt;
-  // Above the levels that there are it can't be; but there may be more since the search.
+  lock_tower(latches, path, known, latch_of(*node));
+  if (is_gone(*node, erased) || !is_unchanged(path, known, erased)) return std::nullopt;
+  // The node is on no level that the list did not have. But levels may have come since the search.
   if (known < height && known < levels()) return std::nullopt;
   if (!value_is(*node, expected)) return false;
   const bool had_pair = !is_hollow(*node);

@@ -109,6 +109,14 @@ class WordList : public pool::OpenIndex {
 
   enum class Mode { put, insert, update };
 
+  /// A write of a pair. `expected`: the value that it may replace, null if it may be any.
+  struct Write {
+    Key key;
+    NewValue value;
+    Mode mode;
+    const NewValue* expected;
+  };
+
   /// Opens or creates the index behind the handle.
   WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
 
@@ -121,7 +129,7 @@ class WordList : public pool::OpenIndex {
     Word value;
   };
 
-  // The caller holds a guard, as long as it uses what words refer to.
+  // The caller holds a guard as long as it uses the strings that words refer to.
   std::optional<Word> find_word(Key key) const;
   bool find_number(Key key, Word& value) const {
     const epoch::Guard guard;
@@ -161,19 +169,20 @@ class WordList : public pool::OpenIndex {
     bool reaches(Key other) const { return inclusive ? !(key < other) : other < key; }
   };
 
-  /// The last node that a bound reaches, or the head, and the one behind it, or null.
+  /// Of a bound on one level: the last node that it reaches, or the head; and the node behind that,
+  /// or null.
   struct Neighbours {
     Node* before;
     Node* next;
   };
 
-  /// The same on all levels, from 0 on.
+  /// The neighbours of a bound on the levels from 0 on.
   struct Path {
     unsigned levels = 0;
     std::array<Neighbours, kMaxHeight> at;  // the first `levels`
   };
 
-  /// The node that an operation has last found erased.
+  /// The node that an operation has last found erased: see is_gone().
   struct Erased {
     const Node* last = nullptr;
   };
@@ -204,9 +213,9 @@ class WordList : public pool::OpenIndex {
     return node != nullptr && keys_.equal(pm::load(node->key), key, hash);
   }
   bool is_gone(const Node& node, Erased& erased) const;
-  bool adjacent(const Neighbours& neighbours, Erased& erased) const;
+  bool were_adjacent(const Neighbours& neighbours, Erased& erased) const;
   std::optional<Word> find_at(const Neighbours& neighbours, Key key, Hash16 hash, Erased& erased,
-                              bool& settled) const;
+                              bool& valid) const;
   std::optional<Word> find_from(Neighbours neighbours, Key key, Hash16 hash) const;
   std::optional<Pair> find_last_of(Bound bound) const;
 
@@ -221,7 +230,7 @@ class WordList : public pool::OpenIndex {
   void open_path(const IndexOptions& options);
   Node* shortcut(Bound bound) const;
   Node* validated(Node* tall, Bound bound) const;
-  bool remember(Node& node) const;
+  bool add_to_path(Node& node) const;
   bool fill_some(K& position) const;
 
   // get_many.h
@@ -230,27 +239,28 @@ class WordList : public pool::OpenIndex {
   void step(Walk& walk, Key key) const;
 
   // skiplist.cc
-  bool value_is(const Node& node, const NewValue* expected) const {
-    return expected == nullptr || codec_.equal(pm::load(node.value), *expected);
+  bool value_is(Word value, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(value, *expected);
   }
-  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  std::optional<bool> write_node(Key key, NewValue value, Mode mode, const NewValue* expected,
-                                 Erased& erased);
-  std::optional<bool> replace(Node& node, NewValue value, Mode mode, const NewValue* expected,
-                              Erased& erased) const;
+  bool value_is(const Node& node, const NewValue* expected) const {
+    return value_is(pm::load(node.value), expected);
+  }
+  bool try_write(const Write& write);
+  std::optional<bool> write_node(const Write& write, Erased& erased);
+  std::optional<bool> replace(Node& node, const Write& write, Erased& erased) const;
   void set_value(Node& node, NewValue value) const;
   std::optional<bool> erase_node(Key key, const NewValue* expected, Erased& erased) const;
 
   // tower.h
   unsigned levels() const { return levels_.load(std::memory_order_acquire); }
-  void lock(TowerLatches& latches, const Path& path, unsigned height, Latch& own) const;
-  bool unchanged(const Path& path, unsigned height, Erased& erased) const;
+  void lock_tower(TowerLatches& latches, const Path& path, unsigned height, Latch& own) const;
+  bool is_unchanged(const Path& path, unsigned height, Erased& erased) const;
   std::uint64_t& link_before(const Path& path, unsigned level) const {
     return link_word(*path.at[level].before, level);
   }
   void insert_node(const Path& path, unsigned height, Key key, NewValue value);
   template <class LinkOf>
-  void fill(Node& node, unsigned height, Pair pair, LinkOf link_of) const;
+  void fill_node(Node& node, unsigned height, Pair pair, LinkOf link_of) const;
   void link_tower(const Path& path, unsigned height, pm::Offset node) const;
   unsigned linked_levels(const Path& path, unsigned height) const;
   void remove_node(const Path& path, unsigned linked) const;
@@ -271,7 +281,7 @@ class WordList : public pool::OpenIndex {
     void add(const Node* node, Pair pair) { pairs[size++] = {node, pair}; }
   };
   static constexpr unsigned kPairsAtOnce = 64;
-  using Buffered = Run<BufferShape::kPairs>;
+  using BufferedRun = Run<BufferShape::kPairs>;
   using Shown = Run<kPairsAtOnce>;
 
   Latch& range_latch(const Node& owner) const { return ranges_->of(pool_.offset(&owner)); }
@@ -288,7 +298,7 @@ class WordList : public pool::OpenIndex {
   std::optional<Pair> last_in_list(Node& owner, Bound bound) const;
   std::optional<Pair> last_of_range(Node& owner, Bound bound) const;
   std::optional<Pair> find_last_in_ranges(Bound bound) const;
-  Buffered sort_buffered(const Node& owner, Key from) const;
+  BufferedRun sort_buffered(const Node& owner, Key from) const;
   std::optional<Key> show_range(const Seen& owner, Key from, std::size_t most, Shown& shown,
                                 Seen& following) const;
 
@@ -297,10 +307,10 @@ class WordList : public pool::OpenIndex {
   using Buffer = typename Buffers::Buffer;
   struct Upkeep;
   /// The outcome for a new pair.
-  enum class Added {
-    yes,
-    after_merge,  ///< the buffer was full: the range must be looked for again
-    no,           ///< the list takes it
+  enum class Buffered {
+    added,
+    merged,   ///< the buffer was full: the range must be looked for again
+    refused,  ///< the list takes it
   };
 
   wal::Log& log() const { return *buffers_->log(); }
@@ -309,13 +319,11 @@ class WordList : public pool::OpenIndex {
   int find_buffered(const Buffer& buffer, Key key) const;
   Node* lock_range(LatchSet& held, Key key) const;
   std::optional<Node*> lock_with_before(LatchSet& held, Key key) const;
-  std::optional<bool> write_range(Key key, NewValue value, Mode mode, const NewValue* expected,
-                                  Erased& erased);
-  std::optional<bool> write_to_list(LatchSet& held, Node& owner, Key key, NewValue value, Mode mode,
-                                    const NewValue* expected, Erased& erased);
-  std::optional<bool> write_new(LatchSet& held, Node& owner, Key key, NewValue value,
-                                Erased& erased);
-  Added add_buffered(LatchSet& held, Node& owner, Key key, NewValue value);
+  std::optional<bool> write_range(const Write& write, Erased& erased);
+  std::optional<bool> write_to_list(LatchSet& held, Node& owner, const Write& write,
+                                    Erased& erased);
+  std::optional<bool> write_new(LatchSet& held, Node& owner, const Write& write, Erased& erased);
+  Buffered add_buffered(LatchSet& held, Node& owner, Key key, NewValue value);
   bool is_full(const Buffer& buffer) const;
   std::optional<bool> erase_in_range(Key key, const NewValue* expected, Erased& erased) const;
   bool erase_buffered(LatchSet& held, const Node& owner, Buffer& buffer, unsigned i,
@@ -336,12 +344,13 @@ class WordList : public pool::OpenIndex {
   void open_buffers(const IndexOptions& options);
 
   // buffer_merge.h
-  /// Nodes that are to come into more levels.
+  /// Tall nodes that a merge has put into levels 0 and 1, and that raise_all() puts into the
+  /// others.
   struct LowNodes {
     std::array<Node*, BufferShape::kPairs> nodes;
     unsigned count = 0;
   };
-  /// Adjacent nodes that a merge makes, which one commit links.
+  /// Nodes of a run, which a merge makes and one commit links.
   struct NewNodes {
     std::array<Node*, alloc::kMaxBlocks> nodes;
     std::array<unsigned, alloc::kMaxBlocks> heights;
@@ -354,10 +363,10 @@ class WordList : public pool::OpenIndex {
   unsigned insert_run(Node& owner, std::span<const Placed> pairs, LowNodes& low) const;
   Node* fill_run(const Path& path, std::span<const Placed> pairs, const NewNodes& made) const;
   void link_run(alloc::Session& session, const Path& path, Node& first, Node* second) const;
-  void forget(Buffer& buffer, Word key) const;
+  void remove_from_chain(Buffer& buffer, Word key) const;
   void raise(Node& node) const;
   void raise_all(const LowNodes& low) const;
-  void link_above(const Path& path, unsigned height, Node& node) const;
+  void link_upper_levels(const Path& path, unsigned height, Node& node) const;
   void remove_hollow(Key key) const;
   void remove_by_key(Key key) const;
 
@@ -382,8 +391,8 @@ class WordList : public pool::OpenIndex {
   Keys keys_;
   ValueCodec codec_;
   Latches latches_;
-  // At least as many as the head has links to nodes, except links that are being made under its
-  // latch.
+  // At least as many levels as the head has links to nodes. Links that are being made under the
+  // head's latch may be more.
   mutable std::atomic<unsigned> levels_;
   mutable PairCount pairs_;
   double recovery_seconds_ = 0;

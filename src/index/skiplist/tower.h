@@ -1,9 +1,12 @@
-// How a node comes into its levels and leaves them.
+// The structure modifications of the list: how a node is added to its levels and removed from them.
 //
-// Level 0 is the commit. The others follow it from below and leave before it from above, each
-// durable before the next, so that at every moment a node is in all levels below one that it is in
-// (L3). For else a search that comes down in a node would go on from it on a level that it is not
-// in, and what is erased there would stay in that level.
+//   trace() (search.h), lock_tower(), is_unchanged(), then insert_node() or remove_node()
+//
+// Level 0 is the commit. A node is added to level 0 first and then to the levels above, upwards. It
+// is removed from the highest level first and from level 0 last. Each level is durable before the
+// next one is changed, so at every moment a node is in all levels below one that it is in (L3).
+// Otherwise a search that comes down in a node could go on from it on a level that it is not in,
+// and what is erased there would stay in that level.
 //
 // All latches are held throughout: those of the nodes before it, and its own.
 #pragma once
@@ -14,9 +17,10 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// The latches of the nodes before a node on its levels, and its own.
+/// Takes the latches of the nodes before a node on its levels, and its own.
 template <class K>
-void WordList<K>::lock(TowerLatches& latches, const Path& path, unsigned height, Latch& own) const {
+void WordList<K>::lock_tower(TowerLatches& latches, const Path& path, unsigned height,
+                             Latch& own) const {
   std::array<Latch*, kMaxHeight + 1> all;
   unsigned count = 0;
   all[count++] = &own;
@@ -27,9 +31,10 @@ void WordList<K>::lock(TowerLatches& latches, const Path& path, unsigned height,
   latches.lock_all(std::span(all).first(count));
 }
 
-/// Whether the nodes before it are in the list, and their links are unchanged. With their latches.
+/// Whether the nodes before a node are in the list and their links are as the path has them. The
+/// caller holds their latches.
 template <class K>
-bool WordList<K>::unchanged(const Path& path, unsigned height, Erased& erased) const {
+bool WordList<K>::is_unchanged(const Path& path, unsigned height, Erased& erased) const {
   for (unsigned level = 0; level < height; ++level) {
     const Neighbours& at = path.at[level];
     if (is_gone(*at.before, erased)) return false;
@@ -38,11 +43,11 @@ bool WordList<K>::unchanged(const Path& path, unsigned height, Erased& erased) c
   return true;
 }
 
-/// The whole node, before it is in any level. Flushed. link_of(level): the offset to which it leads
-/// there.
+/// Writes a whole node, which is in no level yet, and flushes it. link_of(level): the offset of the
+/// node to which it leads there.
 template <class K>
 template <class LinkOf>
-void WordList<K>::fill(Node& node, unsigned height, Pair pair, LinkOf link_of) const {
+void WordList<K>::fill_node(Node& node, unsigned height, Pair pair, LinkOf link_of) const {
   std::array<std::uint64_t, offsetof(Node, first) / sizeof(std::uint64_t) + kMaxHeight> words;
   unsigned used = 0;
   for (const std::uint64_t word : {Meta{.height = height}.pack(), pair.key, pair.value})
@@ -52,14 +57,16 @@ void WordList<K>::fill(Node& node, unsigned height, Pair pair, LinkOf link_of) c
   pm().flush(&node, used * sizeof words[0]);  // durable before the commit
 }
 
+/// Adds a node of a key between the neighbours of a path. Throws out_of_space and bad_alloc, and
+/// has changed nothing.
 template <class K>
 void WordList<K>::insert_node(const Path& path, unsigned height, Key key, NewValue value) {
   alloc::Session session = pool_.allocator().session();
   const pm::Offset node = session.reserve(node_bytes(height));
   const Word key_word = keys_.write(session, key, Keys::hash16(key));
   const Pair pair{key_word, codec_.write(session, value)};
-  fill(*pool_.template at<Node>(node), height, pair,
-       [&](unsigned level) { return offset_of(path.at[level].next); });
+  fill_node(*pool_.template at<Node>(node), height, pair,
+            [&](unsigned level) { return offset_of(path.at[level].next); });
   const std::uint64_t link = Link{node}.pack();
   if (pm().commits_as_one()) {
     pm::Changes changes;
@@ -71,14 +78,14 @@ void WordList<K>::insert_node(const Path& path, unsigned height, Key key, NewVal
                         [&] { link_tower(path, height, node); });
   }
   pairs_.add();
-  // By one thread at a time: it has the head's latch.
+  // One thread at a time does so: the head is the node before on the new levels, and locked.
   if (height > levels()) levels_.store(height, std::memory_order_release);
   if (height >= kTall && path_ != nullptr) path_->add(*pool_.template at<Node>(node));
 }
 
-/// The levels above level 0, on which the node is durable. The last one is flushed only, and
-/// commit_then() fences before the latches are released: so a node that comes behind this one on a
-/// level is not there without it.
+/// Adds a node that is durable on level 0 to the levels above. The highest one is flushed only:
+/// commit_then() fences before the latches are released. So no node that is added behind this one
+/// on a level is durable there without it.
 template <class K>
 void WordList<K>::link_tower(const Path& path, unsigned height, pm::Offset node) const {
   for (unsigned level = 1; level < height; ++level) {
@@ -90,7 +97,7 @@ void WordList<K>::link_tower(const Path& path, unsigned height, pm::Offset node)
   }
 }
 
-/// On how many levels the node is that a path has led to.
+/// On how many levels the node is to which a path has led.
 template <class K>
 unsigned WordList<K>::linked_levels(const Path& path, unsigned height) const {
   unsigned linked = 0;
@@ -99,8 +106,9 @@ unsigned WordList<K>::linked_levels(const Path& path, unsigned height) const {
   return linked;
 }
 
-/// Takes the node away that a path has led to. Its block is free only when it is on no level, as
-/// far as PM is concerned, and marked, as far as readers are that have come to it.
+/// Removes the node to which a path has led from its `linked` levels, and frees it. Its block is
+/// freed after the node has left all levels in PM, and after it was marked for readers that are at
+/// it.
 template <class K>
 void WordList<K>::remove_node(const Path& path, unsigned linked) const {
   Node& node = *path.at[0].next;
@@ -110,7 +118,8 @@ void WordList<K>::remove_node(const Path& path, unsigned linked) const {
   codec_.free(session, pm::load(node.value));
   const Link behind = load_link(node, 0);
   if (path_ != nullptr && height_of(node) >= kTall) path_->remove(node);
-  // From here on nothing fails. The mark is not durable: no link leads to the node after a crash.
+  // From here on nothing fails. The mark need not be durable: after a crash no link leads to the
+  // node.
   const auto mark = [&] { pm().store(node.first, Link{behind.node, true}.pack()); };
   if (pm().commits_as_one()) {
     pm::Changes changes;
@@ -123,7 +132,8 @@ void WordList<K>::remove_node(const Path& path, unsigned linked) const {
   }
 }
 
-/// The levels above level 0. The last one is flushed only: the commit fences first.
+/// Removes a node from the levels above level 0. The lowest of them is flushed only: the commit
+/// fences first.
 template <class K>
 void WordList<K>::unlink_tower(const Path& path, unsigned linked) const {
   const Node& node = *path.at[0].next;
