@@ -116,7 +116,7 @@ BUGS = [
         "fastfair: erase goes on in a node with an interrupted insert (FAST&FAIR: a half-shifted "
         "insert followed by an erase loses a pair)",
         FASTFAIR,
-        "      if (mend(pm(), *leaf.node)) continue;\n",
+        "      if (remove_copies(pm(), *leaf.node)) continue;\n",
         "",
         FAIR,
     ),
@@ -175,8 +175,8 @@ BUGS = [
     Bug(
         "fastfair: merge frees a node to which its parent leads (FAST&FAIR: merge)",
         FAIR_MERGE,
-        "  remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads "
-        "to\n",
+        "  remove_entry(pm(), parent, at);  // durable before the right node, to which it leads, "
+        "can be freed\n",
         "",
         FAIR,
     ),
@@ -220,7 +220,7 @@ BUGS = [
     Bug(
         "fastfair: dropping frees what a copy refers to, which the pair beside it has, too",
         FAIR_DESTROY,
-        "  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice\n",
+        "  remove_copies(pool.pm(), leaf);  // what a copy refers to would be freed twice\n",
         "",
         FAIR_STRINGS,
     ),

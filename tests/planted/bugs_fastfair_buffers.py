@@ -111,14 +111,14 @@ BUGS = [
     Bug(
         "fastfair buffers: the entry above a new leaf may still lead to the old one",
         FAIR_ANEW,
-        "  session.redo(*also, made);\n",
+        "  session.redo(*second, made);\n",
         "",
         FAIR_BO,
     ),
     Bug(
         "fastfair buffers: the entry above a new leaf is not flushed",
         FAIR_ANEW,
-        "  pm().flush(also, sizeof made);\n",
+        "  pm().flush(second, sizeof made);\n",
         "",
         FAIR_BO,
     ),

@@ -1,11 +1,12 @@
 // Leaves that are rewritten (Zhao et al. 2024, section 3.2): all pairs of a leaf and of its buffer
-// go into a new leaf, or into two if one has no room for them, which are written once and in
-// sequence. Then the new one, the left one of two, takes the place of the old one.
+// go into a new leaf, or into two if one has no room for them. New leaves are written once and in
+// sequence. Then the new leaf, or the left one of the two, takes the place of the old one.
+// write_anew() does all of this.
 //
 // Two words lead to a leaf: `next` of the leaf before it, and the entry above. One is the commit,
-// the other is covered by the allocator's record (redo). A leaf has neither if it is the root, and
-// only one if it is the first leaf, or if it was split off and has no entry yet. Of two new leaves
-// the right one gets its entry later, as after any split.
+// the other is covered by the allocator's record (redo). A leaf has neither if it is the root: then
+// the root word is the commit. It has one of them if it is the first leaf, or if it was split off
+// and has no entry yet. Of two new leaves the right one gets its entry later, as after any split.
 //
 // All nodes that lead to the leaf are locked from before the commit until it is durable. So readers
 // meet the old leaf or the new one, and a new one only if no crash can take it back. Readers wait
@@ -25,8 +26,8 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// Locks the leaf of a key and what leads to it. False if another thread is busy there. Waits while
-/// it holds nothing only.
+/// Locks the leaf of a key and the nodes that lead to it. Returns false if another thread changes
+/// one of them. Does not wait while it holds a latch.
 template <class K>
 bool WordTree<K>::lock_surroundings(Key key, Surroundings& at) const {
   at.leaf = seek({key}, 0);
@@ -40,9 +41,9 @@ bool WordTree<K>::lock_surroundings(Key key, Surroundings& at) const {
   return true;
 }
 
-/// Rewrites the leaf of a key with the pairs of its buffer; in place, where there is no space for
-/// new leaves, but room in the old one. False, and nothing has changed, if it must be tried again.
-/// Throws out_of_space, bad_alloc, and nothing has changed.
+/// Rewrites the leaf of a key with the pairs of its buffer. If there is no space for new leaves but
+/// room in the old one, merges in place. Returns false, and has changed nothing, if the caller must
+/// try again. Throws out_of_space and bad_alloc, and has changed nothing.
 template <class K>
 bool WordTree<K>::write_anew(Key key) const {
   Node* right = nullptr;
@@ -65,12 +66,12 @@ bool WordTree<K>::write_anew(Key key) const {
   return true;
 }
 
-/// Puts new leaves in the place of one. `right` becomes the second of them, if there are two.
-/// False, and nothing has changed, if it must be tried again.
+/// Puts one or two new leaves in the place of a locked one. `right` becomes the second of two.
+/// Returns false, and has changed nothing, if the caller must try again.
 template <class K>
 bool WordTree<K>::replace_leaf(Surroundings& at, Node*& right) const {
   Node& leaf = *at.leaf.node;
-  // Without a level above another thread might put one there: grow().
+  // If there is no level above, another thread might add one: grow_root().
   std::unique_lock<util::SpinLock> lock;
   if (at.parent.node == nullptr) {
     lock = std::unique_lock(root_lock_);
@@ -83,7 +84,7 @@ bool WordTree<K>::replace_leaf(Surroundings& at, Node*& right) const {
   if (run.size <= fanout_) {
     made = make_leaf(session, pm::load(leaf.low), all, next);
   } else {
-    const unsigned kept = place_of_split(leaf, run);
+    const unsigned kept = split_point(leaf, run);
     const Key separator =
         shortest_separator(keys_.view(all[kept - 1].key), keys_.view(all[kept].key));
     next = make_leaf(session, keys_.write(session, separator), all.subspan(kept), next);
@@ -94,27 +95,28 @@ bool WordTree<K>::replace_leaf(Surroundings& at, Node*& right) const {
   pm::on_step("fastfair: a leaf is about to be written anew");
   const bool linked = link_anew(session, at, made);
   if (linked && run.size > fanout_) right = &node_at(next);
-  if (path_ != nullptr) give_place(leaf, linked ? node_at(made) : leaf, right);
+  if (path_ != nullptr) add_to_path_again(leaf, linked ? node_at(made) : leaf, right);
   return linked;
 }
 
-/// After an attempt to put new leaves in the place of one, which the cached path has lost: it gets
-/// the present contents. They can't go away: what leads to them is locked.
+/// Adds what is in the place of a leaf to the cached path, from which the leaf was removed: `made`,
+/// which is the leaf itself if it was not replaced, and `right`, if not null. Both stay while what
+/// leads to them is locked.
 template <class K>
-void WordTree<K>::give_place(Node& old, Node& made, Node* right) const {
+void WordTree<K>::add_to_path_again(Node& old, Node& made, Node* right) const {
   if (&made != &old) mark_as_gone(old);
   path_->add(made);
   if (right != nullptr) path_->add(*right);
 }
 
-/// The pairs of a leaf and of its buffer.
+/// The pairs of a leaf and of its buffer, in the order of their keys.
 template <class K>
 auto WordTree<K>::all_pairs(const Node& leaf) const -> Run {
   Run buffered, run;
   sort_buffered(leaf, Key{}, buffered);
   unsigned next = 0;
   for (unsigned i = 0; i < meta_of(leaf).count; ++i) {
-    if (repeated(leaf, i)) continue;
+    if (is_copy(leaf, i)) continue;
     const Entry entry = load_entry(leaf, i);
     const Key key = keys_.view(entry.key);
     while (next < buffered.size && keys_.view(buffered.entries[next].key) < key)
@@ -125,17 +127,18 @@ auto WordTree<K>::all_pairs(const Node& leaf) const -> Run {
   return run;
 }
 
-/// How many of a leaf's pairs stay in the left one of two. All that it has room for, if it is the
-/// last leaf and its buffer is behind it: so ascending loads fill leaves completely.
+/// How many pairs of a run go into the left one of two new leaves: half of them. But if the leaf is
+/// the last one and all keys of its buffer are behind its own, as many as a leaf has room for, so
+/// that ascending loads fill leaves completely.
 template <class K>
-unsigned WordTree<K>::place_of_split(const Node& leaf, const Run& run) const {
+unsigned WordTree<K>::split_point(const Node& leaf, const Run& run) const {
   const unsigned count = meta_of(leaf).count;
   const bool append = pm::load(leaf.next) == pm::kNull && count > 0 &&
                       run.entries[count - 1].key == pm::load(leaf.entries[count - 1].key);
   return append ? fanout_ : run.size / 2;
 }
 
-/// A new leaf with these pairs. Durable with the session's commit.
+/// Makes a leaf with these pairs. Durable with the session's commit.
 template <class K>
 pm::Offset WordTree<K>::make_leaf(alloc::Session& session, Word low, std::span<const Entry> entries,
                                   pm::Offset next) const {
@@ -150,7 +153,7 @@ pm::Offset WordTree<K>::make_leaf(alloc::Session& session, Word low, std::span<c
   return offset;
 }
 
-/// The word above that leads to a leaf; null if there is none.
+/// The word of the parent that leads to the leaf; null if there is none. Throws corrupt.
 template <class K>
 std::uint64_t* WordTree<K>::entry_of(const Surroundings& at) const {
   if (at.parent.node == nullptr) return nullptr;
@@ -165,14 +168,14 @@ std::uint64_t* WordTree<K>::entry_of(const Surroundings& at) const {
   return &child;
 }
 
-/// Lets what leads to a leaf lead to a new one, by the session's commit. False, and nothing has
-/// happened, if it must be tried again.
+/// Commits a session by making what leads to a leaf lead to a new one. Returns false, and has
+/// changed nothing, if the caller must try again.
 template <class K>
 bool WordTree<K>::link_anew(alloc::Session& session, Surroundings& at, pm::Offset made) const {
   std::uint64_t* const entry = entry_of(at);
   std::uint64_t* const before = at.left.node == nullptr ? nullptr : &at.left.node->next;
   if (before == nullptr && entry == nullptr) {
-    // Others find a new root before it is durable: its latch keeps them from changing it.
+    // Other threads find a new root before it is durable; its latch keeps them from changing it.
     if (!at.latches.try_add(latches_.of(made))) return false;
     commit_anew(session, root_, nullptr, made);
   } else if (before == nullptr) {
@@ -183,23 +186,24 @@ bool WordTree<K>::link_anew(alloc::Session& session, Surroundings& at, pm::Offse
   return true;
 }
 
-/// `also`: a second word that changes with the commit word; may be null.
+/// Commits a session by storing the offset of a new leaf in `word` and, as one change, in `second`,
+/// if that is not null.
 template <class K>
-void WordTree<K>::commit_anew(alloc::Session& session, std::uint64_t& word, std::uint64_t* also,
+void WordTree<K>::commit_anew(alloc::Session& session, std::uint64_t& word, std::uint64_t* second,
                               pm::Offset made) const {
   if (pm().commits_as_one()) {
     const std::array changes = {pm::set_word(word, made),
-                                pm::set_word(also == nullptr ? word : *also, made)};
-    return session.commit_as_one(std::span(changes).first(also == nullptr ? 1 : 2));
+                                pm::set_word(second == nullptr ? word : *second, made)};
+    return session.commit_as_one(std::span(changes).first(second == nullptr ? 1 : 2));
   }
-  if (also == nullptr) return session.commit(pm::set_word(word, made));
+  if (second == nullptr) return session.commit(pm::set_word(word, made));
   session.commit_when(word, ~std::uint64_t{0}, made);
-  session.redo(*also, made);
+  session.redo(*second, made);
   session.log();             // the new leaves are durable before anything leads to them
   pm().publish(word, made);  // the commit
-  pm().store(*also, made);
+  pm().store(*second, made);
   // finish() fences; until then the record's redo stands in.
-  pm().flush(also, sizeof made);
+  pm().flush(second, sizeof made);
   session.finish();
 }
 

@@ -51,8 +51,9 @@ int WordTree<K>::find_buffered(const Buffer& buffer, Key key) const {
   return buffer.find(hash, [&](unsigned i) { return keys_.equal(buffer.key(i), key, hash); });
 }
 
-/// What the buffer of a leaf has for the key. False if the leaf must be looked for again: it has
-/// changed, or its chain had to be adopted. A value counts then; that there is none does not yet.
+/// What the buffer of a leaf has for the key. Returns false if the leaf must be looked for again:
+/// it has changed, or its chain had to be adopted. If it returns true, a value counts; that there
+/// is none counts only if the caller then finds the leaf valid.
 template <class K>
 [[gnu::noinline]] bool WordTree<K>::look_into_buffer(const Seen& leaf, Key key,
                                                      std::optional<Word>& value) const {
@@ -128,18 +129,16 @@ template <class Add>
 
 // --- Changes of the buffer of a locked leaf ---
 
-/// write_leaf() of a tree with buffers; nothing if the leaf must be looked for again.
+/// write_leaf() of a tree with buffers. Returns nullopt if the leaf must be looked for again.
 template <class K>
-[[gnu::noinline]] std::optional<bool> WordTree<K>::write_buffered(Locked& leaf, Key key,
-                                                                  NewValue value, Mode mode,
-                                                                  const NewValue* expected,
+[[gnu::noinline]] std::optional<bool> WordTree<K>::write_buffered(Locked& leaf, const Write& write,
                                                                   Node*& stray) {
+  const auto& [key, value, mode, expected] = write;
   Node& node = *leaf.node;
   Buffer* const buffer = buffer_of(node);
   if (const int found = buffer == nullptr ? -1 : find_buffered(*buffer, key); found >= 0) {
     const auto i = static_cast<unsigned>(found);
-    if (mode == Mode::insert) return false;
-    if (expected != nullptr && !codec_.equal(buffer->value(i), *expected)) return false;
+    if (mode == Mode::insert || !value_is(buffer->value(i), expected)) return false;
     if (!buffers_->can_grow(*buffer)) {
       merge(leaf, *buffer);
       return std::nullopt;
@@ -163,7 +162,7 @@ template <class K>
       }
     }
   }
-  return write_in_place(node, key, value, mode, expected, stray);
+  return write_in_place(node, write, stray);
 }
 
 /// Adds a new key to the buffer of a locked leaf.
@@ -196,25 +195,26 @@ bool WordTree<K>::is_full(const Buffer& buffer) const {
          (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
 }
 
-/// Erases a key that the buffer of a locked leaf has; nothing if it has none. Needs no room that
-/// may not be there: B3.
+/// Erases a key that the buffer of a locked leaf has; returns nullopt if the buffer does not have
+/// it. Cannot fail for want of space: the chain has room (B3).
 template <class K>
 std::optional<bool> WordTree<K>::erase_buffered(Node& leaf, Key key, const NewValue* expected) {
   Buffer* const buffer = buffer_of(leaf);
   const int found = buffer == nullptr ? -1 : find_buffered(*buffer, key);
   if (found < 0) return std::nullopt;
   const auto i = static_cast<unsigned>(found);
-  if (expected != nullptr && !codec_.equal(buffer->value(i), *expected)) return false;
+  if (!value_is(buffer->value(i), expected)) return false;
   records_.remove(log(), *buffer, i);
   removed_.add(1);
   return true;
 }
 
-/// Gives a locked leaf a buffer: one that is left, or now and then that of another one. Null if
-/// there is none.
+/// Gives a locked leaf a free buffer, or now and then that of a leaf that is no longer written to.
+/// Returns null if there is none.
 template <class K>
 auto WordTree<K>::give_buffer(Node& leaf) -> Buffer* {
-  constexpr std::uint64_t kAskInterval = 8;  // only a leaf that is written to often gets another's
+  // Only a leaf that is written to often gets the buffer of another one.
+  constexpr std::uint64_t kAskInterval = 8;
   const pm::Offset place = pool_.offset(&leaf);
   auto number = buffers_->acquire(0);
   if (number == 0 && latches_.of(place).version() % kAskInterval == 0)
@@ -223,8 +223,9 @@ auto WordTree<K>::give_buffer(Node& leaf) -> Buffer* {
   return buffers_->give_owned_buffer(place, pm::load(leaf.low), number, number_of(leaf));
 }
 
-/// The buffer of a leaf that is not written to any more, merged and taken from it; 0 if there is
-/// none at hand. Waits for no latch, since the caller holds one.
+/// Merges the buffer of a leaf that is no longer written to, and takes it from that leaf. Returns
+/// its number; 0 if there is none that can be had without waiting. Waits for no latch, since the
+/// caller holds one.
 template <class K>
 auto WordTree<K>::take_cold_buffer(const Node& leaf) const -> typename Buffers::Number {
   const auto number = buffers_->cold();
@@ -247,12 +248,14 @@ auto WordTree<K>::take_cold_buffer(const Node& leaf) const -> typename Buffers::
 
 // --- Merging ---
 
-/// Into a locked leaf, if it has room. Each pair as its insert would (the paper's in-place update);
-/// but where a fence is a sync, there is one for all. Until the END the order is of no matter.
+/// Merges a buffer into its leaf, which is locked: each pair as its insert would (the paper's
+/// in-place update), but with one fence for all where a fence is a sync. Their order does not
+/// matter, since the chain has all of them until its END. Returns false, and has moved no pair, if
+/// the leaf has no room.
 template <class K>
 bool WordTree<K>::merge_in_place(Node& leaf, Buffer& buffer) const {
   if (buffer.empty_chain()) return true;
-  mend(pm(), leaf);
+  remove_copies(pm(), leaf);
   if (meta_of(leaf).count + buffer.size() > fanout_) return false;
   if (pm().commits_as_one()) {
     pm().commit(changes_to(leaf, all_pairs(leaf)).all());
@@ -266,7 +269,7 @@ bool WordTree<K>::merge_in_place(Node& leaf, Buffer& buffer) const {
   return true;
 }
 
-/// What makes a mended leaf hold just these pairs.
+/// The changes by which a leaf without copies comes to hold just these pairs.
 template <class K>
 pm::Changes WordTree<K>::changes_to(Node& leaf, const Run& run) const {
   pm::Changes changes;
@@ -280,16 +283,16 @@ pm::Changes WordTree<K>::changes_to(Node& leaf, const Run& run) const {
   return changes;
 }
 
-/// All that the buffer holds is in leaves, durably.
+/// Ends the chain of a buffer whose pairs are all in leaves, durably, and empties the buffer.
 template <class K>
 void WordTree<K>::end_chain(Buffer& buffer) const {
   pm::on_step("fastfair: a merge ends a chain");
   records_.end(log(), buffer);
 }
 
-/// Moves the pairs in the buffer of a locked leaf into the leaf, or into its replacement: then the
-/// leaf is not locked any more. It must be looked for again in either case. Throws out_of_space,
-/// bad_alloc, and nothing has happened.
+/// Moves the pairs in the buffer of a locked leaf into the leaf, or into one or two that replace it
+/// and that it does not lock. The caller must search again. Throws out_of_space and bad_alloc, and
+/// has moved no pair.
 template <class K>
 void WordTree<K>::merge(Locked& leaf, Buffer& buffer) const {
   if (technique_ < Technique::bo && merge_in_place(*leaf.node, buffer)) return;
@@ -319,13 +322,13 @@ void WordTree<K>::clean(Buffer& buffer, bool may_split) const {
   may_split ? merge(leaf, buffer) : void(merge_in_place(*leaf.node, buffer));
 }
 
-/// The pool is full: gives back the space that the log no longer needs.
+/// For a full pool: frees what the log no longer needs. Returns whether there was any.
 template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
   try {
     return buffers_ != nullptr && buffers_->give_space_back(Upkeep{*this});
   } catch (const std::exception&) {
-    return false;  // there is no memory, or damage that a call of the user's will find
+    return false;  // no memory, or damage, which the next call that reads there reports
   }
 }
 
@@ -346,8 +349,8 @@ template <class K>
   return false;
 }
 
-/// The chain of a locked leaf goes on in a buffer. If some of its pairs are in the leaf, a merge
-/// was interrupted, which is completed.
+/// Continues the chain of a locked leaf in a buffer. If some of its pairs are in the leaf, a crash
+/// has interrupted a merge, which is completed.
 template <class K>
 void WordTree<K>::adopt_chain(Node& leaf, wal::Owner owner, wal::Position head) const {
   const pm::Offset place = pool_.offset(&leaf);
@@ -378,7 +381,7 @@ bool WordTree<K>::has_word(const Node& leaf, Word key) const {
                      [&](const Entry& entry) { return pm::load(entry.key) == key; });
 }
 
-/// Sees to a chain of before the restart: its leaf adopts it, or it is stale, and ended.
+/// Has a chain from before the restart adopted by its leaf, or ends it if it is stale.
 template <class K>
 void WordTree<K>::resume_chain(wal::Owner owner, wal::Position head) const {
   const Key low = keys_.view(read_chain(log(), owner, head).note);  // B4
@@ -390,8 +393,8 @@ void WordTree<K>::resume_chain(wal::Owner owner, wal::Position head) const {
   }
 }
 
-/// Adopts or ends this many chains. When none is left, the log may forget what was before the
-/// restart.
+/// Adopts or ends up to this many chains from before the restart. When none is left, tells the log,
+/// which may then free their records.
 template <class K>
 void WordTree<K>::resume_some(unsigned chains) const {
   buffers_->resume_some(
@@ -403,7 +406,7 @@ void WordTree<K>::resume_some(unsigned chains) const {
       });
 }
 
-/// For calls that need all of the log.
+/// Returns when all chains from before the restart are adopted or ended.
 template <class K>
 void WordTree<K>::require_resumed() const {
   if (buffers_ != nullptr) buffers_->require_resumed(Upkeep{*this}, resumption_);

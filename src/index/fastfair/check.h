@@ -67,7 +67,7 @@ void WordTree<K>::check_node(const Node& node, bool first, CheckReport& report) 
   if (level == 0) report.blocks += Keys::blobs(node.low);
   std::optional<Key> previous;
   for (unsigned i = 0; i < count; ++i) {
-    if (!repeated(node, i) && !check_entry(node, i, node.entries[i], previous, report)) return;
+    if (!is_copy(node, i) && !check_entry(node, i, node.entries[i], previous, report)) return;
   }
   if (level == 0) check_buffer(node, report);
 }
@@ -128,7 +128,7 @@ void WordTree<K>::check_children(const Node& first, CheckReport& report) const {
   const Node* below = &child(first, 0);
   for (const Node* node = &first; node != nullptr; node = after(*node)) {
     for (unsigned rank = 0; rank <= meta_of(*node).count; ++rank) {
-      if (rank > 0 && repeated(*node, rank - 1)) continue;
+      if (rank > 0 && is_copy(*node, rank - 1)) continue;
       const Node& expected = child(*node, rank);
       const Word low = rank == 0 ? node->low : node->entries[rank - 1].key;
       problems.expect(rank == 0 || low != node->low,

@@ -46,7 +46,7 @@ void free_inner_level(pool::PoolCore& pool, std::uint64_t& root, Node& first) {
 /// Frees the strings of the leaf's entries, from the last one on, one commit each.
 template <class K>
 void free_pairs(pool::PoolCore& pool, const ValueCodec& values, Node& leaf) {
-  mend(pool.pm(), leaf);  // what a copy refers to would be freed twice
+  remove_copies(pool.pm(), leaf);  // what a copy refers to would be freed twice
   for (unsigned left = meta_of(leaf).count; left > 0; --left) {
     const Entry entry = load_entry(leaf, left - 1);
     alloc::Session session = pool.allocator().session();
@@ -77,7 +77,7 @@ class LoggedPairs {
     if (!log_ || owner == 0 || owner > wal::kMaxOwner) return;
     const wal::Position head = log_->surviving(owner);
     if (head == 0) return;
-    mend(pool_.pm(), leaf);
+    remove_copies(pool_.pm(), leaf);
     std::vector<std::pair<Word, Word>> pairs = read_chain(*log_, owner, head).pairs;
     const auto is_there = [&](const auto& pair) {
       const auto end = leaf.entries.begin() + meta_of(leaf).count;

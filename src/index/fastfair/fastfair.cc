@@ -19,43 +19,43 @@ namespace perdix::detail::index::fastfair {
 template <class K>
 bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool_, [&] { return try_write(key, value, mode, expected); });
+  return retry_when_full(pool_, [&] { return try_write({key, value, mode, expected}); });
 }
 
 template <class K>
 bool WordTree<K>::insert_word_at_once(Key key, NewValue value) {
   check_key(key);
-  return try_write(key, value, Mode::insert, nullptr);
+  return try_write({key, value, Mode::insert, nullptr});
 }
 
-/// Whatever has no entry above it, since this write or an earlier one split it off, gets it when
-/// the write is done and holds no latch.
+/// A node that this write or an earlier one has split off may have no entry above it. It gets the
+/// entry after the write, which holds no latch any more.
 template <class K>
-bool WordTree<K>::try_write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+bool WordTree<K>::try_write(const Write& write) {
   if (buffers_ != nullptr && buffers_->upkeep_due()) buffers_->keep_short(Upkeep{*this});
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
-  while (!done) done = write_leaf(key, value, mode, expected, stray);
+  while (!done) done = write_leaf(write, stray);
   if (stray != nullptr) install(*stray);
   return *done;
 }
 
-/// One attempt; nothing if the leaf had to be put in order or split first.
+/// One attempt. Returns nullopt if the leaf had to be merged with its buffer, freed of copies or
+/// split first.
 template <class K>
-std::optional<bool> WordTree<K>::write_leaf(Key key, NewValue value, Mode mode,
-                                            const NewValue* expected, Node*& stray) {
+std::optional<bool> WordTree<K>::write_leaf(const Write& write, Node*& stray) {
   Locked leaf;
-  lock_node(leaf, key, 0, &stray);
+  lock_node(leaf, write.key, 0, &stray);
   if (buffers_ != nullptr) [[unlikely]]
-    return write_buffered(leaf, key, value, mode, expected, stray);
-  return write_in_place(*leaf.node, key, value, mode, expected, stray);
+    return write_buffered(leaf, write, stray);
+  return write_in_place(*leaf.node, write, stray);
 }
 
-/// The same for a locked leaf whose buffer does not take the change.
+/// write_leaf() for a locked leaf whose buffer, if it has one, does not take the change.
 template <class K>
-std::optional<bool> WordTree<K>::write_in_place(Node& node, Key key, NewValue value, Mode mode,
-                                                const NewValue* expected, Node*& stray) {
+std::optional<bool> WordTree<K>::write_in_place(Node& node, const Write& write, Node*& stray) {
+  const auto& [key, value, mode, expected] = write;
   const Hash16 hash = Keys::hash16(key);
   const unsigned after = rank_from_right(node, {key});
   if (holds(node, after, key, hash)) {
@@ -68,7 +68,7 @@ std::optional<bool> WordTree<K>::write_in_place(Node& node, Key key, NewValue va
     add(node, after, key, value);
     return true;
   }
-  if (mend(pm(), node)) return std::nullopt;
+  if (remove_copies(pm(), node)) return std::nullopt;
   Node* right = split(node, key);
   if (stray == nullptr) stray = right;
   return std::nullopt;
@@ -83,7 +83,7 @@ void WordTree<K>::add(Node& leaf, unsigned at, Key key, NewValue value) {
     alloc::Session session = pool_.allocator().session();
     const Word key_word = keys_.write(session, key, Keys::hash16(key));
     const Entry entry{key_word, codec_.write(session, value)};
-    const Commit commit = insertion_of(leaf, at, entry);
+    const Commit commit = commit_of_insert(leaf, at, entry);
     if (pm().commits_as_one()) {
       session.commit_as_one(insertion_changes(leaf, at, entry).all());
       added_.add(1);
@@ -122,7 +122,7 @@ void WordTree<K>::remove(Node& leaf, unsigned at) {
   } else {
     const bool last = at + 1 == meta_of(leaf).count;
     const Entry entry = load_entry(leaf, at);
-    const Commit commit = removal_of(leaf, at);
+    const Commit commit = commit_of_removal(leaf, at);
     alloc::Session session = pool_.allocator().session();
     Keys::free(session, entry.key);
     codec_.free(session, entry.value);
@@ -152,7 +152,7 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
       const unsigned after = rank_from_right(*leaf.node, {key});
       if (!holds(*leaf.node, after, key, hash)) return false;
       if (!value_is(*leaf.node, after - 1, expected)) return false;
-      if (mend(pm(), *leaf.node)) continue;
+      if (remove_copies(pm(), *leaf.node)) continue;
       remove(*leaf.node, after - 1);
     }
     left = pairs_of(*leaf.node);

@@ -96,7 +96,7 @@ inline Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::O
 }
 
 /// The node's right neighbour, or nullptr. It is of the same level and has a greater low bound, so
-/// that a damaged list can't lead round in a circle. Throws corrupt.
+/// that a damaged list cannot lead round in a circle. Throws corrupt.
 template <class K>
 Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const Node& node);
 
@@ -137,6 +137,14 @@ class WordTree : public pool::OpenIndex {
 
   enum class Mode { put, insert, update };
 
+  /// A write of a pair. `expected`: the value that it may replace, null if it may be any.
+  struct Write {
+    Key key;
+    NewValue value;
+    Mode mode;
+    const NewValue* expected;
+  };
+
   /// The target of a search: the last key that is at or below `key`, or only below it.
   struct Target {
     Key key;
@@ -160,7 +168,7 @@ class WordTree : public pool::OpenIndex {
   /// rather than wait for a grace period.
   bool insert_word_at_once(Key key, NewValue value);
 
-  // The caller holds a guard, as long as it uses what words refer to.
+  // The caller holds a guard as long as it uses the strings that words refer to.
   std::optional<Word> find_word(Key key) const { return find_from({}, key); }
   bool find_number(Key key, Word& value) const {
     const epoch::Guard guard;
@@ -229,21 +237,22 @@ class WordTree : public pool::OpenIndex {
   void open_path(const IndexOptions& options);
   Seen shortcut(Target target) const;
   Seen validated(Node* leaf, Target target) const;
-  void remember(const Seen& leaf) const;
+  void add_to_path(const Seen& leaf) const;
   Seen approach_by_path(Target target, Node** stray) const;
   bool fill_some(K& position) const;
   void mark_as_gone(Node& leaf) const;
   void find_by_path(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
 
   // fastfair.cc
-  bool value_is(const Node& leaf, unsigned at, const NewValue* expected) const {
-    return expected == nullptr || codec_.equal(pm::load(leaf.entries[at].value), *expected);
+  bool value_is(Word value, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(value, *expected);
   }
-  bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  std::optional<bool> write_leaf(Key key, NewValue value, Mode mode, const NewValue* expected,
-                                 Node*& stray);
-  std::optional<bool> write_in_place(Node& node, Key key, NewValue value, Mode mode,
-                                     const NewValue* expected, Node*& stray);
+  bool value_is(const Node& leaf, unsigned at, const NewValue* expected) const {
+    return value_is(pm::load(leaf.entries[at].value), expected);
+  }
+  bool try_write(const Write& write);
+  std::optional<bool> write_leaf(const Write& write, Node*& stray);
+  std::optional<bool> write_in_place(Node& node, const Write& write, Node*& stray);
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
   void add(Node& leaf, unsigned at, Key key, NewValue value);
   void replace(Node& leaf, unsigned at, NewValue value);
@@ -251,18 +260,19 @@ class WordTree : public pool::OpenIndex {
 
   // smo.h
   Node* split(Node& node, Key key) const;
-  void relink(alloc::Session session, Node& left, pm::Offset next, unsigned count) const;
+  void commit_next_and_count(alloc::Session session, Node& left, pm::Offset next,
+                             unsigned count) const;
   void install(Node& stray) const;
   bool try_install(Node& stray) const;
-  bool linked(Node& from, const Node& node) const;
-  bool grow(Node& right) const;
+  bool is_linked(Node& from, const Node& node) const;
+  bool grow_root(Node& right) const;
 
   // node_merge.h
   void merge_around(Key key);
   bool merge_level(Key key, unsigned level);
   bool merge_pair(Node& parent, unsigned at, LatchSet& latches);
   bool mergeable(const Node& left, const Node& right) const;
-  bool take_buffers(Node& left, Node& right) const;
+  bool merge_both_buffers(Node& left, Node& right) const;
   bool merges_due() const {
     return merges_missed_.load(std::memory_order_relaxed) !=
                merges_made_up_.load(std::memory_order_relaxed) &&
@@ -322,8 +332,7 @@ class WordTree : public pool::OpenIndex {
   template <class Add>
   bool collect_with_buffer(const Seen& leaf, Key from, std::size_t limit, Seen& following,
                            Add add) const;
-  std::optional<bool> write_buffered(Locked& leaf, Key key, NewValue value, Mode mode,
-                                     const NewValue* expected, Node*& stray);
+  std::optional<bool> write_buffered(Locked& leaf, const Write& write, Node*& stray);
   Buffered add_buffered(Locked& leaf, Key key, NewValue value);
   bool is_full(const Buffer& buffer) const;
   std::optional<bool> erase_buffered(Node& leaf, Key key, const NewValue* expected);
@@ -343,7 +352,8 @@ class WordTree : public pool::OpenIndex {
   void open_buffers(const IndexOptions& options);
 
   // anew.h
-  /// A leaf that is rewritten, and the nodes that lead to it; those that there are not are null.
+  /// A leaf that is rewritten, the leaf before it and the node above. The latter two are null if
+  /// there is no such node.
   struct Surroundings {
     Seen leaf, left, parent;
     LatchSet latches;
@@ -352,13 +362,13 @@ class WordTree : public pool::OpenIndex {
   bool write_anew(Key key) const;
   bool replace_leaf(Surroundings& at, Node*& right) const;
   Run all_pairs(const Node& leaf) const;
-  unsigned place_of_split(const Node& leaf, const Run& run) const;
+  unsigned split_point(const Node& leaf, const Run& run) const;
   pm::Offset make_leaf(alloc::Session& session, Word low, std::span<const Entry> entries,
                        pm::Offset next) const;
   std::uint64_t* entry_of(const Surroundings& at) const;
-  void give_place(Node& old, Node& made, Node* right) const;
+  void add_to_path_again(Node& old, Node& made, Node* right) const;
   bool link_anew(alloc::Session& session, Surroundings& at, pm::Offset made) const;
-  void commit_anew(alloc::Session& session, std::uint64_t& word, std::uint64_t* also,
+  void commit_anew(alloc::Session& session, std::uint64_t& word, std::uint64_t* second,
                    pm::Offset made) const;
 
   // recovery.h
@@ -393,7 +403,7 @@ class WordTree : public pool::OpenIndex {
   mutable util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
   double recovery_seconds_ = 0;
 
-  // Merges that memory was lacking for.
+  // Merges that were left out for want of memory, or while the log was resumed.
   std::atomic<std::uint64_t> merges_missed_{0};
   std::atomic<std::uint64_t> merges_made_up_{0};  // how many were made up
   std::mutex round_lock_;                         // guards what follows

@@ -1,11 +1,15 @@
-// Structure modifications that make the tree shrink: two sparse neighbours below one parent become
-// one, and a root with a single child gives way to it.
+// Structure modifications that make the tree shrink, which FAIR lacks: two sparse neighbours below
+// one parent become one, and a root with a single child is replaced by the child.
 //
-// The right one of two neighbours goes, never the first child of a parent, so low bounds are
+//   merge_around(key)     after an erase that leaves a sparse leaf
+//   make_up_for_merges()  after an erase, while merges are due that were left out
+//
+// Of two neighbours the right one is removed, never the first child of a parent, so low bounds are
 // constant. First the parent loses the entry of the right node, which is then found by `next` only,
-// as after a split. Then its entries move, and the left node's `next` skips it: see relink(). The
-// parent's latch is held all the time, so no thread puts the entry back in between. A crash in
-// between leaves a node without an entry, and the next thread that meets it adds the entry.
+// as after a split. Then the entries of the right node move to the left one, whose `next` skips it:
+// commit_next_and_count(). The parent's latch is held throughout, so no thread adds the entry again
+// meanwhile. A crash in between leaves a node without an entry, and the next thread that meets it
+// adds the entry.
 #pragma once
 
 #include <mutex>
@@ -16,9 +20,9 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// Merges the leaf of a key with its neighbours, if it pays, then the nodes above. The erase that
-/// calls this is done: what goes wrong is for others. What needs memory that there is not is made
-/// up for later.
+/// Merges the leaf of a key with its neighbours, if they are sparse, and then the nodes above. The
+/// erase that calls this is done, so no error is reported. A merge that lacks memory is counted,
+/// and made up for later.
 template <class K>
 void WordTree<K>::merge_around(Key key) {
   try {
@@ -30,9 +34,9 @@ void WordTree<K>::merge_around(Key key) {
   }
 }
 
-/// Does the merges that were missed, in rounds over all leaves until a round misses none. Reads
-/// only a few leaves: each erase calls this as long as merges are due. One thread at a time does
-/// so; others go on. In a Guard.
+/// Does the merges that were left out, in rounds over all leaves until a round leaves none out. A
+/// call reads a few leaves only: each erase calls this while merges are due. One thread at a time
+/// does so; for others the call does nothing. The caller holds a Guard.
 template <class K>
 void WordTree<K>::make_up_for_merges() {
   constexpr unsigned kLeavesAtOnce = 4;
@@ -40,7 +44,7 @@ void WordTree<K>::make_up_for_merges() {
   if (!lock) return;
   try {
     for (unsigned i = 0; i < kLeavesAtOnce && merges_due(); ++i) make_up_around_next_leaf();
-  } catch (const Error&) {  // left to the caller that needs the leaf
+  } catch (const Error&) {  // a call that needs the leaf reports it
   } catch (const std::bad_alloc&) {
   }
 }
@@ -58,8 +62,8 @@ void WordTree<K>::make_up_around_next_leaf() {
   if (next == nullptr) merges_made_up_.store(missed_before_round_, std::memory_order_relaxed);
 }
 
-/// Merges the node of a level that holds the key with its neighbours. True if the parent has become
-/// sparse by that.
+/// Merges the node of a level that holds the key with its neighbours. Returns true if that has made
+/// the parent sparse.
 template <class K>
 bool WordTree<K>::merge_level(Key key, unsigned level) {
   if (buffers_ != nullptr && level == 0 && log().resuming()) {  // buffers.h, B4
@@ -72,7 +76,7 @@ bool WordTree<K>::merge_level(Key key, unsigned level) {
     return false;
   }
   Node& node = *parent.node;
-  mend(pm(), node);
+  remove_copies(pm(), node);
   unsigned at = rank(node, {key});
   bool merged = false;
   if (at > 0 && merge_pair(node, at - 1, parent.latches)) {
@@ -93,10 +97,11 @@ bool WordTree<K>::mergeable(const Node& left, const Node& right) const {
   return joined <= fanout_ / 2 || (joined <= fanout_ && (count == 0 || right_count == 0));
 }
 
-/// Two locked leaves are to become one: merges their buffers into them, and the right one loses its
-/// buffer. False if another opening has left more than there is room for.
+/// Prepares two locked nodes for a merge. If they are leaves, merges their buffers into them, and
+/// takes that of the right one. Returns false if a buffer that an earlier opening has filled holds
+/// more than its leaf has room for.
 template <class K>
-bool WordTree<K>::take_buffers(Node& left, Node& right) const {
+bool WordTree<K>::merge_both_buffers(Node& left, Node& right) const {
   if (buffers_ == nullptr || meta_of(left).level > 0) return true;
   for (Node* node : {&left, &right}) {
     Buffer* const buffer = buffer_of(*node);
@@ -106,8 +111,9 @@ bool WordTree<K>::take_buffers(Node& left, Node& right) const {
   return true;
 }
 
-/// Merges the children on both sides of a locked parent's entry, if it pays and no other thread has
-/// their latches. Otherwise the merge waits for the next operation that leaves one of them sparse.
+/// Merges the children on both sides of entry `at` of a locked parent. Returns false, and has
+/// merged nothing, if they are not sparse or another thread holds a latch of theirs. In the latter
+/// case the next operation that leaves one of them sparse tries again.
 template <class K>
 bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   Node& left = child(parent, at);
@@ -116,16 +122,16 @@ bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   for (const Node* node : {&left, &right}) {
     if (!latches.try_add(latches_.of(pool_.offset(node)))) return false;
   }
-  mend(pm(), left);
-  mend(pm(), right);
-  if (!mergeable(left, right) || !take_buffers(left, right)) return false;
+  remove_copies(pm(), left);
+  remove_copies(pm(), right);
+  if (!mergeable(left, right) || !merge_both_buffers(left, right)) return false;
   alloc::Session session = pool_.allocator().session();
   session.free(pool_.offset(&right));
   if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));
   const bool in_path = path_ != nullptr && meta_of(left).level == 0;
   if (in_path) path_->remove(right);
   // From here on nothing fails.
-  remove_entry(pm(), parent, at);  // durable before the node can be freed that it leads to
+  remove_entry(pm(), parent, at);  // durable before the right node, to which it leads, can be freed
 
   const unsigned count = meta_of(left).count;
   unsigned filled = count;
@@ -137,12 +143,12 @@ bool WordTree<K>::merge_pair(Node& parent, unsigned at, LatchSet& latches) {
   }
   // Behind the last entry, and flushed only: log() fences before `count` can include them.
   pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry));
-  relink(std::move(session), left, pm::load(right.next), filled);
+  commit_next_and_count(std::move(session), left, pm::load(right.next), filled);
   if (in_path) mark_as_gone(right);
   return true;
 }
 
-/// Takes roots away that have one child only.
+/// Removes roots that have one child only.
 template <class K>
 void WordTree<K>::collapse() {
   const std::lock_guard lock(root_lock_);
@@ -150,7 +156,7 @@ void WordTree<K>::collapse() {
     Node& top = root();
     if (meta_of(top).level == 0) return;
     LatchSet latches;
-    if (!latches.try_add(latches_.of(pool_.offset(&top)))) return;  // the next one can do it
+    if (!latches.try_add(latches_.of(pool_.offset(&top)))) return;  // a later erase tries again
     if (meta_of(top).count > 0 || pm::load(top.next) != pm::kNull) return;
     const pm::Offset below = pool_.offset(&child(top, 0));
     alloc::Session session = pool_.allocator().session();

@@ -1,4 +1,13 @@
-// The way to a node, and what only reads: get, contains, find_floor, find_below.
+// The way to a node, and point lookups: get, contains, find_floor, find_below.
+//
+//   descend   from the root to a node that holds the target, or to one at its left
+//   approach  the same, by the cached path if there is one
+//   seek      the node that holds the target
+//   lock_node the same, locked
+//
+// `stray` of these: where they put the first node that they reached by `next`, unless there is one
+// already. Such a node may have no entry above it (F5), and a writer that holds no latch gives it
+// one: install(). Lookups pass null. The caller holds an epoch::Guard.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +17,8 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// Keeps the first node that was reached by `next`.
-inline void note(Node* right, Node** stray) {
+/// Notes a node that was reached by `next`; null: none was.
+inline void note_stray(Node* right, Node** stray) {
   if (stray != nullptr && *stray == nullptr) *stray = right;
 }
 
@@ -24,7 +33,7 @@ Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const No
   return &right;
 }
 
-/// The root, at a moment when it was.
+/// The root. It was the root when its version was read.
 template <class K>
 auto WordTree<K>::start() const -> Seen {
   for (;;) {
@@ -34,20 +43,19 @@ auto WordTree<K>::start() const -> Seen {
   }
 }
 
-/// From an inner node to its right neighbour, if that is nearer to the target, else to a child. No
-/// node if the first one has changed in between.
+/// Goes from an inner node to its right neighbour, if the target is there or further on, else to a
+/// child. Returns no node if the inner node has changed in between.
 template <class K>
 auto WordTree<K>::step(const Seen& at, Target target, Node** stray) const -> Seen {
   Node* right = right_of(*at.node, target);
   const Seen following = look(right != nullptr ? *right : child(*at.node, rank(*at.node, target)));
   if (!at.valid()) return {};
-  note(right, stray);
+  note_stray(right, stray);
   return following;
 }
 
-/// Goes down to a node of `level` that holds the target or is at the left of the one that does; its
-/// version is from a moment when it was part of the tree. No node if the root is lower than that.
-/// `stray`, if null, becomes a node that was reached by `next`: there may be no entry above it.
+/// Goes down to a node of `level` that holds the target or is at the left of the one that does. Its
+/// version is from a moment when it was part of the tree. Returns no node if the root is lower.
 template <class K>
 auto WordTree<K>::descend(Target target, unsigned level, Node** stray) const -> Seen {
   Seen at;
@@ -68,8 +76,8 @@ auto WordTree<K>::approach(Target target, unsigned level, Node** stray) const ->
   return descend(target, level, stray);
 }
 
-/// As approach(), but goes on to the node whose range holds the target. That it does holds as long
-/// as its version is the same.
+/// As approach(), but goes on to the node whose range holds the target. The range does so as long
+/// as the result is valid.
 template <class K>
 auto WordTree<K>::seek(Target target, unsigned level, Node** stray) const -> Seen {
   for (;;) {
@@ -80,7 +88,7 @@ auto WordTree<K>::seek(Target target, unsigned level, Node** stray) const -> See
       if (right == nullptr) return at;
       const Seen following = look(*right);
       if (!at.valid()) break;
-      note(right, stray);
+      note_stray(right, stray);
       at = following;
     }
   }
@@ -100,8 +108,8 @@ bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stra
   }
 }
 
-/// The value's word, in a leaf that approach() gave or at its right. Reads the right neighbour only
-/// if the key is not found.
+/// The value's word of a key. `leaf` is from approach(), or no node. Reads the right neighbour only
+/// if the leaf does not have the key. `kBuffered`: leaves may have buffers.
 template <class K>
 template <bool kBuffered>
 std::optional<Word> WordTree<K>::find_among(Seen leaf, Key key) const {
@@ -137,7 +145,7 @@ std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
   return buffers_ == nullptr ? find_among<false>(leaf, key) : find_among<true>(leaf, key);
 }
 
-/// The entry of the last key that the target reaches.
+/// The pair of the last key that the target reaches.
 template <class K>
 std::optional<Entry> WordTree<K>::find_last_of(Target target) const {
   for (;;) {

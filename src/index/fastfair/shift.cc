@@ -25,7 +25,7 @@ constexpr bool ends_line(unsigned i) { return begins_line(i + 1); }
 
 }  // namespace
 
-Commit insertion_of(Node& node, unsigned at, Entry entry) {
+Commit commit_of_insert(Node& node, unsigned at, Entry entry) {
   const unsigned count = meta_of(node).count;
   if (at == count) return {node.meta, meta_with(node, count + 1)};
   return {node.entries[at].key, entry.key};
@@ -76,7 +76,8 @@ pm::Changes removal_changes(Node& node, unsigned at) {
   assert(at <= last);
   pm::Changes changes;
   for (unsigned i = at; i < last; ++i) {
-    // The key first takes entry `at` away (S2), or makes the next one give way to its copy.
+    // The key comes first: it takes entry `at` away (S2), or takes the next one away, whose copy is
+    // on its left by now.
     const Entry next = load_entry(node, i + 1);
     changes.set(node.entries[i].key, next.key);
     changes.set(node.entries[i].value, next.value);
@@ -85,22 +86,22 @@ pm::Changes removal_changes(Node& node, unsigned at) {
   return changes;
 }
 
-Commit removal_of(Node& node, unsigned at) {
+Commit commit_of_removal(Node& node, unsigned at) {
   const unsigned count = meta_of(node).count;
   assert(at < count);
   if (at + 1 == count) return {node.meta, meta_with(node, at)};
   return {node.entries[at].key, pm::load(node.entries[at + 1].key)};
 }
 
-bool repeated(const Node& node, unsigned i) {
+bool is_copy(const Node& node, unsigned i) {
   return i + 1 < meta_of(node).count &&
          pm::load(node.entries[i].key) == pm::load(node.entries[i + 1].key);
 }
 
-bool mend(const pm::Persister& pm, Node& node) {
+bool remove_copies(const pm::Persister& pm, Node& node) {
   bool moved = false;
   for (unsigned i = 0; i < meta_of(node).count;) {
-    if (!repeated(node, i)) {
+    if (!is_copy(node, i)) {
       ++i;
     } else {
       close_gap(pm, node, i);
@@ -111,7 +112,7 @@ bool mend(const pm::Persister& pm, Node& node) {
 }
 
 void close_gap(const pm::Persister& pm, Node& node, unsigned at) {
-  // What removal_changes() does is the same from its second step on.
+  // removal_changes() begins by making entry `at` a copy, which it is here, and then does the same.
   if (pm.commits_as_one()) return pm.commit(removal_changes(node, at).all());
   const unsigned last = meta_of(node).count - 1;
   assert(at < last);
@@ -141,7 +142,7 @@ void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry)
 void remove_entry(const pm::Persister& pm, Node& node, unsigned at) {
   if (pm.commits_as_one()) return pm.commit(removal_changes(node, at).all());
   const bool last = at + 1 == meta_of(node).count;
-  const Commit commit = removal_of(node, at);
+  const Commit commit = commit_of_removal(node, at);
   if (last) {
     pm.publish(commit.word, commit.value);  // the commit
     return;

@@ -11,9 +11,16 @@
 // stores is therefore enough; where a store relies on one to another line, that line is persisted
 // between them.
 //
-// docs/durability/fastfair.md explains every step. The caller holds the node's latch. An insert may
-// find copies in the node that a crash has left, and leaves them there. A removal, a split and a
-// merge may not: see mend().
+// docs/durability/fastfair.md explains every step. The caller holds the node's latch. A crash may
+// leave copies in a node (layout.h, F3). An insert leaves them there. Before a removal, a split or
+// a merge the caller removes them: remove_copies().
+//
+//   insert_entry, remove_entry    of an entry whose words own nothing
+//   stage_insert, commit_insert, commit_of_insert
+//                                 an insert whose commit is also that of a session
+//   commit_of_removal, close_gap  a removal whose commit is also that of a session
+//   insertion_changes, removal_changes
+//                                 where several stores become durable together
 #pragma once
 
 #include <cstdint>
@@ -43,45 +50,47 @@ inline void store_entry(const pm::Persister& pm, Node& node, unsigned i, Entry e
   pm.store(node.entries[i].key, entry.key);
 }
 
-/// A store that makes an operation true.
+/// The store by which an operation commits.
 struct Commit {
   std::uint64_t& word;
   std::uint64_t value;
 };
 
-/// An insert at position `at`, in two steps. The code between them must make earlier flushes
-/// durable: a fence, or the allocator's log. The first changes nothing; the second ends with the
-/// commit. Cost: the lines from `at` to the end, and the node's first; a fence for each.
+/// An insert at position `at`, in two steps. The first writes behind the last entry, where no
+/// thread reads. Then the caller must make earlier flushes durable, by a fence or by the
+/// allocator's log. The second step ends with the commit. Cost: the lines from `at` to the end, and
+/// the node's first; a fence for each.
 void stage_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
 void commit_insert(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
 
-/// The commit of that insert.
-Commit insertion_of(Node& node, unsigned at, Entry entry);
+/// The store that commits such an insert: the last one of commit_insert().
+Commit commit_of_insert(Node& node, unsigned at, Entry entry);
 
 /// Where pm.commits_as_one(): the stores of a whole insert, in their order (S1 to S3), of which a
 /// crash leaves all or nothing.
 pm::Changes insertion_changes(Node& node, unsigned at, Entry entry);
 
-/// The same of a whole removal, from a node without copies.
+/// The same for a whole removal, from a node without copies.
 pm::Changes removal_changes(Node& node, unsigned at);
 
-/// What takes entry `at` away. Then close_gap(at) follows, unless it was the last; if nothing
-/// relies on the commit before, it need not be persisted apart.
-Commit removal_of(Node& node, unsigned at);
+/// The store that commits the removal of entry `at`. Then close_gap(at) follows, unless that was
+/// the last entry. close_gap() makes the commit durable, so the caller persists it only if
+/// something relies on it before.
+Commit commit_of_removal(Node& node, unsigned at);
 
-/// Whether an entry's key equals its right neighbour's, so that it does not count.
-bool repeated(const Node& node, unsigned i);
+/// Whether an entry is a copy: its key equals its right neighbour's, so it does not count (F3).
+bool is_copy(const Node& node, unsigned i);
 
-/// Moves the entries that follow to the left, over an entry that does not count. The node holds the
-/// same in each state. The line of entry `at` is durable before another one changes. Cost: as an
-/// insert.
+/// Moves the entries behind entry `at`, which does not count, to the left over it. The node holds
+/// the same after each store. The line of entry `at` is durable before another one changes. Cost:
+/// as an insert.
 void close_gap(const pm::Persister& pm, Node& node, unsigned at);
 
-/// Takes the copies away that crashes in the middle of shifts have left. True if there were any, so
-/// that entries have moved.
-bool mend(const pm::Persister& pm, Node& node);
+/// Removes the copies that crashes in the middle of shifts have left. Returns true if there were
+/// any, so that entries have moved.
+bool remove_copies(const pm::Persister& pm, Node& node);
 
-/// insert and removal of an entry whose words own nothing.
+/// A whole insert and a whole removal of an entry whose words own nothing.
 void insert_entry(const pm::Persister& pm, Node& node, unsigned at, Entry entry);
 void remove_entry(const pm::Persister& pm, Node& node, unsigned at);
 

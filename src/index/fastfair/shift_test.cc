@@ -42,7 +42,7 @@ TEST_F(Shift, InsertsAtEveryPosition) {
       insert_entry(pm_, node_, at, {10 * at + 5, 7});
       ASSERT_EQ(pairs(), expected) << count << " entries, at " << at;
       ASSERT_EQ(meta_of(node_).level, 3u);
-      ASSERT_FALSE(mend(pm_, node_));
+      ASSERT_FALSE(remove_copies(pm_, node_));
     }
   }
 }
@@ -55,7 +55,7 @@ TEST_F(Shift, RemovesAtEveryPosition) {
       expected.erase(expected.begin() + at);
       remove_entry(pm_, node_, at);
       ASSERT_EQ(pairs(), expected) << count << " entries, at " << at;
-      ASSERT_FALSE(mend(pm_, node_));
+      ASSERT_FALSE(remove_copies(pm_, node_));
     }
   }
 }
@@ -67,9 +67,9 @@ TEST_F(Shift, ClosesAGapAtEveryPosition) {
       Pairs expected = pairs();
       expected.erase(expected.begin() + at);
       node_.entries[at] = {node_.entries[at + 1].key, 999};  // the left one's value means nothing
-      ASSERT_TRUE(mend(pm_, node_));
+      ASSERT_TRUE(remove_copies(pm_, node_));
       ASSERT_EQ(pairs(), expected) << count << " entries, at " << at;
-      ASSERT_FALSE(mend(pm_, node_));
+      ASSERT_FALSE(remove_copies(pm_, node_));
     }
   }
 }
@@ -81,7 +81,7 @@ TEST_F(Shift, MendsRunsOfCopies) {
     expected.erase(expected.begin() + at + 4, expected.begin() + at + 5);
     expected.erase(expected.begin() + at, expected.begin() + at + 2);
     for (unsigned i : {at + 1, at, at + 4}) node_.entries[i] = {node_.entries[i + 1].key, i};
-    ASSERT_TRUE(mend(pm_, node_));
+    ASSERT_TRUE(remove_copies(pm_, node_));
     ASSERT_EQ(pairs(), expected) << at;
   }
 }
@@ -96,7 +96,7 @@ TEST_F(Shift, InsertsIntoNodesWithCopies) {
       expected.erase(expected.begin() + copy + (at <= copy ? 1 : 0));
       node_.entries[copy] = {node_.entries[copy + 1].key, 999};
       insert_entry(pm_, node_, at, {10 * at + 5, 7});
-      ASSERT_TRUE(mend(pm_, node_));
+      ASSERT_TRUE(remove_copies(pm_, node_));
       ASSERT_EQ(pairs(), expected) << "copy " << copy << ", at " << at;
     }
   }
@@ -104,10 +104,10 @@ TEST_F(Shift, InsertsIntoNodesWithCopies) {
 
 TEST_F(Shift, SaysWhatCommits) {
   fill(5);
-  EXPECT_EQ(&insertion_of(node_, 2, {25, 7}).word, &node_.entries[2].key);
-  EXPECT_EQ(insertion_of(node_, 5, {99, 7}).value, (Meta{6, 3}.pack()));
-  EXPECT_EQ(removal_of(node_, 1).value, 30u);
-  EXPECT_EQ(&removal_of(node_, 4).word, &node_.meta);
+  EXPECT_EQ(&commit_of_insert(node_, 2, {25, 7}).word, &node_.entries[2].key);
+  EXPECT_EQ(commit_of_insert(node_, 5, {99, 7}).value, (Meta{6, 3}.pack()));
+  EXPECT_EQ(commit_of_removal(node_, 1).value, 30u);
+  EXPECT_EQ(&commit_of_removal(node_, 4).word, &node_.meta);
 }
 
 }  // namespace

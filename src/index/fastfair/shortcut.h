@@ -55,7 +55,7 @@ auto WordTree<K>::validated(Node* leaf, Target target) const -> Seen {
 
 /// Adds a leaf to which the inner nodes have led. It is not waited for.
 template <class K>
-void WordTree<K>::remember(const Seen& leaf) const {
+void WordTree<K>::add_to_path(const Seen& leaf) const {
   if (!path_->filling() || !leaf.latch->try_upgrade(leaf.version)) return;
   LatchSet latches;
   latches.add_held(*leaf.latch);
@@ -67,7 +67,7 @@ void WordTree<K>::remember(const Seen& leaf) const {
 template <class K>
 [[gnu::noinline]] auto WordTree<K>::approach_by_path(Target target, Node** stray) const -> Seen {
   if (const Seen leaf = shortcut(target); leaf.node != nullptr) return leaf;
-  remember(descend(target, 0, stray));
+  add_to_path(descend(target, 0, stray));
   const Seen leaf = shortcut(target);
   return leaf.node != nullptr ? leaf : descend(target, 0, stray);
 }
@@ -80,7 +80,7 @@ bool WordTree<K>::fill_some(K& position) const {
   const epoch::Guard guard;
   Seen leaf = seek({position}, 0);
   for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
-    remember(leaf);
+    add_to_path(leaf);
     leaf = look(*leaf.node);
     if (is_gone(*leaf.node)) return true;  // from the position again
     if (!path_->has(*leaf.node)) return path_->filling();

@@ -1,10 +1,10 @@
 // Structure modifications that make the tree grow (FAIR, paper §4): split a full node, give the new
-// one an entry above, and put a new root on top.
+// one an entry above, and put a new root on top. node_merge.h has those that make it shrink.
 //
-// A split commits by one publish of the left node's `next`; the left node's count, which must
-// change with it, is covered by the allocator's record (redo). The entry above is added separately:
-// until it is there the new node is found by `next`. So neither a crash nor a delay between the two
-// does harm, and a thread that arrives by `next` adds the entry: install().
+// A split commits by one publish of the left node's `next`. The left node's count must change with
+// it, so it is covered by the allocator's record (redo). The entry above is added separately: until
+// it is there the new node is found by `next`. So neither a crash nor a delay between the two does
+// harm, and a thread that arrives by `next` adds the entry: install().
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// Splits a full, locked, mended node, so that `key` finds room in it or in its new right
-/// neighbour, which is returned. The upper half moves. But in the last node of its level, if `key`
-/// is behind all entries, as little as possible does, so that ascending loads fill nodes
-/// completely.
+/// Splits a full node, which is locked and without copies, so that `key` finds room in it or in its
+/// new right neighbour. Returns the neighbour. The upper half of the entries moves. But if `key` is
+/// behind all entries of the last node of a level, as few as possible move, so that ascending loads
+/// fill nodes completely.
 template <class K>
 Node* WordTree<K>::split(Node& node, Key key) const {
   const auto [count, level] = meta_of(node);
@@ -48,16 +48,17 @@ Node* WordTree<K>::split(Node& node, Key key) const {
   // Flushed only: log() fences before the new node can be linked. Entries behind `count` mean
   // nothing.
   pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));
-  relink(std::move(session), node, offset, kept);
-  if (level == 0 && path_ != nullptr) path_->add(right);  // can't go away: its left one is locked
+  commit_next_and_count(std::move(session), node, offset, kept);
+  // The new leaf cannot be merged away meanwhile: its left neighbour is locked.
+  if (level == 0 && path_ != nullptr) path_->add(right);
   return &right;
 }
 
-/// Changes a locked node's `next` and count as one, together with the session's reservations and
-/// frees.
+/// Commits a session by changing a locked node's `next` and count as one. What `next` leads to is
+/// flushed.
 template <class K>
-void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next,
-                         unsigned count) const {
+void WordTree<K>::commit_next_and_count(alloc::Session session, Node& left, pm::Offset next,
+                                        unsigned count) const {
   const std::uint64_t meta = meta_with(left, count);
   if (pm().commits_as_one()) {
     const std::array changes = {pm::set_word(left.next, next), pm::set_word(left.meta, meta)};
@@ -74,8 +75,8 @@ void WordTree<K>::relink(alloc::Session session, Node& left, pm::Offset next,
 }
 
 /// Gives a node that was found by `next` its entry in the level above, if it still has none. The
-/// caller holds no latch, and has done its write: what goes wrong here is for others. Without space
-/// or memory to split the level above, the entry can wait.
+/// caller holds no latch and has done its write, so no error is reported. If there is no space or
+/// memory to split the level above, a later write that meets the node tries again.
 template <class K>
 void WordTree<K>::install(Node& stray) const {
   try {
@@ -86,7 +87,7 @@ void WordTree<K>::install(Node& stray) const {
   }
 }
 
-/// False if the level above had to be changed first.
+/// One attempt of install(). Returns false if the level above had to be changed first.
 template <class K>
 bool WordTree<K>::try_install(Node& stray) const {
   const Word word = pm::load(stray.low);
@@ -95,47 +96,49 @@ bool WordTree<K>::try_install(Node& stray) const {
   pm::on_step("fastfair: a node is about to get its entry");
   {
     Locked parent;
-    if (!lock_node(parent, low, meta_of(stray).level + 1)) return grow(stray);
+    if (!lock_node(parent, low, meta_of(stray).level + 1)) return grow_root(stray);
     Node& node = *parent.node;
     const unsigned after = rank_from_right(node, {low});
-    // It has an entry; or is the first child: another thread gave it one, and a split took that up.
+    // It has an entry. Or it is the first child: another thread gave it an entry, which a split has
+    // made the leftmost child.
     if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) return true;
-    // Nodes below this one are merged under its latch only, so the stray can't go away now.
-    if (!linked(child(node, after), stray)) return true;
+    // Nodes below this one are merged only under its latch, which is held, so the stray stays.
+    if (!is_linked(child(node, after), stray)) return true;
     if (meta_of(node).count < fanout_) {
       insert_entry(pm(), node, after, {word, pool_.offset(&stray)});
       return true;
     }
-    if (mend(pm(), node)) return false;
+    if (remove_copies(pm(), node)) return false;
     split_off = split(node, low);
   }
   install(*split_off);
   return false;
 }
 
-/// Whether a node is reached from another of its level, so that it was not merged away.
+/// Whether a node is reached from `from`, a node of its level, so that it was not merged away.
 template <class K>
-bool WordTree<K>::linked(Node& from, const Node& node) const {
+bool WordTree<K>::is_linked(Node& from, const Node& node) const {
   Node* at = &from;
   while (at != nullptr && at != &node) at = right_of(*at, {low_of(node)});
   return at == &node;
 }
 
-/// Puts a new root above the present one and its right neighbour. False if others have done so.
+/// Puts a new root above the root and its right neighbour. Returns false if another thread has done
+/// so, and true if there is nothing to do, or nothing that can be done now.
 template <class K>
-bool WordTree<K>::grow(Node& right) const {
+bool WordTree<K>::grow_root(Node& right) const {
   const std::lock_guard lock(root_lock_);
   Node& left = root();
   const unsigned level = meta_of(left).level;
   if (level > meta_of(right).level) return false;
   // Nodes of the root's level are not merged, since nothing lies above them.
-  if (!linked(left, right)) return true;
+  if (!is_linked(left, right)) return true;
 
   alloc::Session session = pool_.allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Node));
-  // Others find the new root as soon as it is published, before that is durable. What they might
-  // link to it would leak in a crash, so they must wait. Its latch may be busy with other nodes:
-  // then the root can wait.
+  // Other threads find the new root as soon as it is stored, before that is durable. What they
+  // linked to it would leak in a crash, so they must wait for its latch. If the latch is held for
+  // another node, a later write adds the root.
   LatchSet latches;
   if (!latches.try_add(latches_.of(offset))) return true;
   Node& top = *pool_.template at<Node>(offset);
