@@ -204,7 +204,7 @@ buffers: clean a chain
 sptree: close a chain
 sptree: go right
 sptree: leaves were merged
-sptree: lock a gap
+sptree: lock a cold range
 sptree: lock a node
 buffers: make a checkpoint
 sptree: make a leaf warm

@@ -75,7 +75,7 @@ BUGS = [
         BUFFERS,
     ),
     Bug(
-        "the node to the left of the gap does not learn of its neighbour",
+        "the node to the left of the cold range does not learn of its neighbour",
         SPTREE_RESUME,
         "    nodes_.set_next(left, node);\n",
         "",

@@ -56,7 +56,7 @@ BUGS = [
         EDGE + LITTLE,
     ),
     Bug(
-        "schedules: a gap is locked without another look for a warm leaf in it",
+        "schedules: a cold range is locked without another look for a warm leaf in it",
         SPTREE_RESUME,
         "      if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;\n",
         "      return left;\n",

@@ -144,17 +144,17 @@ BUGS = [
     Bug(
         "split clears the left leaf's bits before the new leaf is linked",
         STRUCTURE,
-        """  stage(pm(), left, taken - moved_slots);
+        """  stage_slots(pm(), left, taken - moved_slots);
 """,
         """  publish_slots(pm(), left, taken - moved_slots);
-  stage(pm(), left, taken - moved_slots);
+  stage_slots(pm(), left, taken - moved_slots);
 """,
         TREE,
     ),
     Bug(
         "split drops the next pointer of the new leaf",
         STRUCTURE,
-        "  pm().store(right.link, successor_of(left));\n",
+        "  pm().store(right.link, successor_of(*node.leaf()));\n",
         "  pm().store(right.link, pm::kNull);\n",
         TREE,
     ),
@@ -182,8 +182,8 @@ BUGS = [
     Bug(
         "split does not clear the moved pairs' bits at all",
         STRUCTURE,
-        "  stage(pm(), left, taken - moved_slots);\n",
-        "  stage(pm(), left, taken);\n",
+        "  stage_slots(pm(), left, taken - moved_slots);\n",
+        "  stage_slots(pm(), left, taken);\n",
         TREE,
     ),
     Bug(
@@ -198,9 +198,9 @@ BUGS = [
         "merge gives the left leaf its pairs before the right one is unlinked (SPTree, stale "
         "copies)",
         STRUCTURE,
-        "  stage(pm(), left, node.slots());\n",
+        "  stage_slots(pm(), left, node.slots());\n",
         "  publish_slots(pm(), left, node.slots());\n"
-        "  stage(pm(), left, node.slots());\n",
+        "  stage_slots(pm(), left, node.slots());\n",
         TREE,
     ),
     Bug(
@@ -230,10 +230,9 @@ BUGS = [
     Bug(
         "merge flushes only the first of the moved pairs",
         STRUCTURE,
-        "  flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits "
-        "count\n",
-        "  const SlotSet moved = node.slots() - old_slots;\n"
-        "  flush_pairs(pm(), left, SlotSet::of(moved.first() % kLeafPairs));\n",
+        "  flush_pairs(pm(), leaf, to.slots() - old_slots);  // fenced by the caller's log()\n",
+        "  const SlotSet moved = to.slots() - old_slots;\n"
+        "  flush_pairs(pm(), leaf, SlotSet::of(moved.first() % kLeafPairs));\n",
         TREE,
     ),
     Bug(

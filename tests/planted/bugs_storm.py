@@ -67,7 +67,7 @@ BUGS = [
     ),
     # What follows takes out what mends a fault that was found, one at a time.
     Bug(
-        "sptree: a guess of where a gap begins is trusted",
+        "sptree: a guess of where a cold range begins is trusted",
         SPTREE_RESUME,
         """  for (Node* node = top_.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
@@ -79,7 +79,7 @@ BUGS = [
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
-      pm::on_step("sptree: lock a gap");
+      pm::on_step("sptree: lock a cold range");
       LockedNode left(node);
 """,
         """  for (Node* node = {planted} ? top_.locate(Key()) : top_.locate_surely(key);;) {
@@ -92,7 +92,7 @@ BUGS = [
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
-      pm::on_step("sptree: lock a gap");
+      pm::on_step("sptree: lock a cold range");
       LockedNode left(node);
       if ({planted}) return left;
 """,

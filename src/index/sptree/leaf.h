@@ -1,5 +1,10 @@
 // How the words of a leaf are read and changed (layout.h L2, L4). A thread that changes a leaf
-// holds its lock.
+// holds the lock of its middle node.
+//
+//   slots_of, pair_at            what the leaf has
+//   word_of_slot                 its bit commits a change of one slot
+//   stage_slots, staged_link     two parts of a change of several slots, or of slots and successor
+//   publish_slots                both parts of a change of several slots
 #pragma once
 
 #include <cstdint>
@@ -24,8 +29,8 @@ inline void prefetch_pairs(const Leaf& leaf) {
   }
 }
 
-/// Asks for the lines that half of the pairs take, which come first where columns are filled
-/// evenly.
+/// Prefetches, for stores, the lines of the first half of the rows. A leaf whose columns are filled
+/// evenly with half as many pairs as it can hold has all of them there.
 inline void prefetch_half_for_write(Leaf& leaf) {
   __builtin_prefetch(&leaf, 1);
   for (unsigned i = 0; i < kLeafPairs / 2; i += pm::kLineSize / sizeof(Pair)) {
@@ -33,7 +38,7 @@ inline void prefetch_half_for_write(Leaf& leaf) {
   }
 }
 
-/// Slots with a pair.
+/// The slots that hold a pair (L4).
 inline SlotSet slots_of(const Leaf& leaf) {
   const Leaf::Bitmap& bitmap = leaf.bitmaps[pm::load(leaf.link) & kSelector];
   return SlotSet({pm::load(bitmap[0]), pm::load(bitmap[1])});
@@ -44,21 +49,23 @@ inline std::uint64_t& word_of_slot(Leaf& leaf, unsigned slot) {
   return leaf.bitmaps[pm::load(leaf.link) & kSelector][slot / 64];
 }
 
-/// What `link` must become so that the leaf has the slots that are staged, and that successor.
+/// The value of `link` that selects the staged slots and leads to the successor `next`. Storing it
+/// is the commit.
 inline std::uint64_t staged_link(const Leaf& leaf, pm::Offset next) {
   return next | (~pm::load(leaf.link) & kSelector);
 }
 
-/// Writes slots to the bitmap that does not count. Neither flushed nor fenced: the code that
-/// commits them flushes their line, which never holds the commit without what was stored before.
-inline void stage(const pm::Persister& pm, Leaf& leaf, SlotSet slots) {
+/// Writes slots to the bitmap that does not count. Neither flushes nor fences: `link` is in the
+/// same line, so the flush of the commit takes them along, and the line never holds the commit
+/// without them.
+inline void stage_slots(const pm::Persister& pm, Leaf& leaf, SlotSet slots) {
   Leaf::Bitmap& bitmap = leaf.bitmaps[~pm::load(leaf.link) & kSelector];
   for (unsigned i = 0; i < SlotSet::kWords; ++i) pm.store(bitmap[i], slots.word(i));
 }
 
 /// Gives the leaf these slots, whose pairs are durable, in one commit.
 inline void publish_slots(const pm::Persister& pm, Leaf& leaf, SlotSet slots) {
-  stage(pm, leaf, slots);
+  stage_slots(pm, leaf, slots);
   pm.publish(leaf.link, staged_link(leaf, successor_of(leaf)));
 }
 

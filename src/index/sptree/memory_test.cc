@@ -193,7 +193,8 @@ TYPED_TEST(MemoryTest, ACallThatThrowsHasChangedNothingWithBuffers) {
 }
 
 // A thread that stands still while it makes a leaf warm, for lack of a processor for example, keeps
-// others only from the leaves of the same gap. If it kept them from more, this would not end.
+// others only from the leaves of the same cold range. If it kept them from more, this would not
+// end.
 TEST(ColdLeaves, OfOtherGapsDoNotWaitForAThreadThatStandsStill) {
   MemoryTree<std::uint64_t> tree(IndexOptions::kUnlimited);
   constexpr std::uint64_t kKeys = 20'000;
@@ -201,7 +202,7 @@ TEST(ColdLeaves, OfOtherGapsDoNotWaitForAThreadThatStandsStill) {
   // Each leaf has something in the log, for which memory is needed when it comes back.
   for (std::uint64_t i = 0; i < kKeys; i += 20) tree->put(2 * i + 1, "value");
   tree.reopen();
-  EXPECT_TRUE(tree->contains(kKeys));  // two gaps
+  EXPECT_TRUE(tree->contains(kKeys));  // two cold ranges
   std::thread still([&] {
     wants_stop = true;
     EXPECT_TRUE(tree->contains(kKeys / 2));

@@ -10,7 +10,7 @@
 //       are not in the filter: they would send more lookups of absent keys to PM.)
 //   M3. A node whose lock is marked obsolete was merged into its left neighbour and is no longer
 //       reachable; its memory stays until no epoch::Guard can hold it.
-// Written by the holder of the lock only. Readers are optimistic: lock.read_begin(), read,
+// The holder of the lock writes. Readers are optimistic: lock.read_begin(), read,
 // lock.read_validate().
 #pragma once
 
@@ -29,8 +29,8 @@
 
 namespace perdix::detail::index::sptree {
 
-/// A leaf's address and the number of a write buffer in one word, for which a node has no more
-/// room.
+/// A leaf's address and the number of a write buffer. In one word, since a node has no room for
+/// two.
 class LeafAndBuffer {
  public:
   static constexpr unsigned kBufferBits = 22;
@@ -67,24 +67,24 @@ struct alignas(64) Mnode {
   using High = typename Bounds<K>::High;
 
   Mnode(Leaf* the_leaf, Low the_low, High the_high)
-      : home(the_leaf), low(the_low), high(the_high) {}
+      : leaf_and_buffer(the_leaf), low(the_low), high(the_high) {}
 
-  // The first line: whether the key can be here, and where the next one is.
+  // The first line tells whether the key can be here, and where the next node is.
   Lock lock;
   std::atomic<util::Arena::Ref> next{0};
-  LeafAndBuffer home;
+  LeafAndBuffer leaf_and_buffer;
   const Low low;
   std::atomic<High> high;
   Bloom bloom;
-  // Two lines of four columns each: in which slots it can be.
+  // Two lines of four columns each tell in which slots the key can be (M2).
   alignas(64) std::array<std::uint8_t, kLeafPairs> fingerprints{};
 
-  Leaf* leaf() const { return home.leaf(); }
-  std::uint32_t buffer() const { return home.buffer(); }  ///< WriteBuffers' number; 0: none
-  void set_buffer(std::uint32_t number) { home.set_buffer(number); }
+  Leaf* leaf() const { return leaf_and_buffer.leaf(); }
+  std::uint32_t buffer() const { return leaf_and_buffer.buffer(); }  ///< 0: none
+  void set_buffer(std::uint32_t number) { leaf_and_buffer.set_buffer(number); }
 
   // Readers validate the version, writers hold the lock.
-  SlotSet slots() const { return ~alike(0); }
+  SlotSet slots() const { return ~slots_with(0); }
   unsigned count() const { return slots().count(); }
   bool covers(View<K> key) const {
     return Bounds<K>::covers(high.load(std::memory_order_acquire), key);
@@ -95,8 +95,8 @@ struct alignas(64) Mnode {
     __builtin_prefetch(&fingerprints[first_slot_near(hash)]);
   }
 
-  /// Slots whose key may have this hash. No PM is read. Nearly without a branch: a wrong guess at
-  /// the filter's answer would keep the processor from already beginning the caller's next lookup.
+  /// Slots whose key may have this hash. Reads no PM. Has nearly no branch: a mispredicted one
+  /// would keep the processor from beginning the caller's next lookup.
   SlotSet candidates(Hash16 hash) const {
     const std::uint8_t print = fingerprint(hash);
     const std::uint64_t pass = bloom.pass_mask(hash);
@@ -108,8 +108,9 @@ struct alignas(64) Mnode {
     return begin < 64 ? SlotSet({near << begin, 0}) : SlotSet({0, near << (begin - 64)});
   }
 
-  /// A free slot for a key with this hash, as free_slot() has it, but from the line that a lookup
-  /// needs too: of its column, or as a guest of the column's partner. kLeafPairs if there is none.
+  /// A free slot for a key with this hash, as free_slot() chooses it, but only of the key's column
+  /// or as a guest of the column's partner: their fingerprints are in the line that a lookup reads,
+  /// too. kLeafPairs if there is none.
   unsigned free_slot_near(Hash16 hash) const {
     const unsigned begin = first_slot_near(hash), own = column(hash) % 2;
     const std::uint32_t free = util::equal_bytes_of_half_line(&fingerprints[begin], 0) &
@@ -126,7 +127,7 @@ struct alignas(64) Mnode {
     bloom.add(hash, slot);
   }
 
-  /// The filter may go on containing its key.
+  /// Records that `slot` holds no key. The filter may still contain the key, which is harmless.
   void remove(unsigned slot) { fingerprints[slot] = 0; }
 
   void clear() {
@@ -135,7 +136,8 @@ struct alignas(64) Mnode {
   }
 
  private:
-  // Of two partners' slots: those of one; the same, and where guests of the other are.
+  // Masks of the 32 slots of two partners. [i][0]: the column of partner i. [i][1]: also the rows
+  // of the other partner that may hold guests of column i.
   static constexpr std::array<std::array<std::uint64_t, 2>, 2> kOwnAndGuests = {
       {{0x0000'ffff, 0xf000'ffff}, {0xffff'0000, 0xffff'f000}}};
   static_assert(kGuestRow == 12 && kRows == 16);
@@ -145,11 +147,11 @@ struct alignas(64) Mnode {
   /// candidates() where the filter says that keys like this one may be in any column. Not inlined:
   /// vectors of a whole line want a frame that is aligned to one.
   [[gnu::noinline]] SlotSet far_candidates(Hash16 hash) const {
-    const SlotSet all = alike(fingerprint(hash));
+    const SlotSet all = slots_with(fingerprint(hash));
     return bloom.anywhere(hash) ? all : all & (slots_of_column(column(hash)) | kGuestSlots);
   }
 
-  SlotSet alike(std::uint8_t print) const {
+  SlotSet slots_with(std::uint8_t print) const {
     return SlotSet({util::equal_bytes(util::load_line(&fingerprints[0]), print),
                     util::equal_bytes(util::load_line(&fingerprints[64]), print)});
   }

@@ -34,8 +34,8 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       drain_{pool().reclaimer()},
       top_(arena_, pool().reclaimer()),
       backup_(pool(), [this](Key low, pm::Offset leaf) { back_up(low, leaf); }),
-      structure_(pool(), leaves_, nodes_, buffers_, hints_, top_, backup_),
-      resumer_(pool(), leaves_, nodes_, buffers_, hints_, top_, backup_, [this] {
+      structure_({pool(), leaves_, nodes_, buffers_, hints_, top_, backup_}),
+      resumer_({pool(), leaves_, nodes_, buffers_, hints_, top_, backup_}, [this] {
         if (has_log()) buffers_.tidy_up(Upkeep{*this});
       }) {
   const auto start = std::chrono::steady_clock::now();

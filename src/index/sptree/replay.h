@@ -1,12 +1,12 @@
-// What a leaf's chain in the log says after a restart (layout.h L4, L5, L7).
+// What a leaf's chain in the log says after a restart (layout.h L4, L5, L7): survivor_of().
 //
 // Records are read from the newest to the oldest, so the first one that names a word or a slot
 // counts. Words identify keys: while a chain is open, the word of a buffered key is not reused for
-// another one without a newer record that says so.
+// another key without a newer record that says so.
 //
-// A chain is stale if a record of it has been applied already: its END was lost in a crash.
-// Its pairs may lie in the next leaf then, so their bytes are there as long as no operation uses
-// that leaf.
+// A chain is stale if a record of it has been applied already: its END was lost in a crash. Then
+// its pairs may be in the next leaf (L7). Their strings can be read as long as no operation uses
+// that leaf, which could free them.
 #pragma once
 
 #include <algorithm>
@@ -23,21 +23,23 @@
 
 namespace perdix::detail::index::sptree {
 
-/// Of a chain: a buffer holds 28 changes, and a few more follow where keys are written twice.
+/// As many records as most chains have: a buffer holds 28 changes, and keys that are written twice
+/// add a few.
 inline constexpr unsigned kUsualRecords = 32;
 
+/// What a chain says.
 struct Replay {
   std::vector<std::pair<Word, Word>> pairs;  ///< buffered keys and values
-  SlotSet erased;                            ///< slots of the leaf
+  SlotSet erased;                            ///< slots of the leaf whose pairs it erases
   unsigned records = 0;
-  bool stale = false;
+  bool stale = false;  ///< a record of it was applied before the crash
 };
 
-/// Words of keys of a leaf: all that are in `live`, and few others. So a caller that looks for each
-/// of those need not read the whole leaf.
-inline std::vector<Word> keys_like(const std::vector<std::pair<Word, Word>>& live, const Leaf& leaf,
-                                   SlotSet slots) {
-  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // spreads them
+/// Words of keys in these slots of a leaf: all that are also in `live`, and few others. So a caller
+/// that looks for each key of `live` compares with few words.
+inline std::vector<Word> words_that_may_be_in(const std::vector<std::pair<Word, Word>>& live,
+                                              const Leaf& leaf, SlotSet slots) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // spreads words over the bits
   const auto bit = [](Word key) { return std::uint64_t{1} << (key * kGolden >> 58); };
   std::uint64_t bits = 0;
   for (const auto& [key, value] : live) bits |= bit(key);
@@ -50,8 +52,9 @@ inline std::vector<Word> keys_like(const std::vector<std::pair<Word, Word>>& liv
   return keys;
 }
 
-/// `in_range(word)`: whether the key of that word belongs to the leaf. Asked of live pairs only, so
-/// the key's bytes are there.
+/// Reads a chain, and compares it with its leaf. in_range(word): whether the key of that word
+/// belongs to the leaf. It is called for live pairs only, whose strings can be read. Throws
+/// corrupt.
 template <class InRange>
 Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const Leaf& leaf,
               InRange in_range) {
@@ -74,7 +77,7 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
     seen.push_back(key);
     if (type == wal::Type::put) live.emplace_back(key, value);
   });
-  const std::vector<Word> in_leaf = keys_like(live, leaf, slots - result.erased);
+  const std::vector<Word> in_leaf = words_that_may_be_in(live, leaf, slots - result.erased);
   for (const auto& [key, value] : live) {
     const bool merged = std::find(in_leaf.begin(), in_leaf.end(), key) != in_leaf.end();
     if (merged || !in_range(key)) {
@@ -86,20 +89,21 @@ Replay replay(const wal::Log& log, wal::Owner owner, wal::Position head, const L
   return result;
 }
 
-/// Of the pairs of a chain, how many have no free slot in the leaf (write_buffer.h, B4).
-inline unsigned without_slot(const Replay& chain, const Leaf& leaf) {
+/// How many pairs of a chain have no free slot in the leaf (write_buffer.h, B4).
+inline unsigned pairs_without_slot(const Replay& chain, const Leaf& leaf) {
   const auto all = slots_of(leaf).count() + static_cast<unsigned>(chain.pairs.size());
   return all > kLeafPairs ? all - kLeafPairs : 0;
 }
 
-/// A number that no other leaf has: two of them are further apart than that.
+/// The owner of the leaf's chain (L7). No other leaf has the same, since leaves are larger than
+/// kUnit.
 inline wal::Owner owner_of(pm::Offset leaf) {
   constexpr pm::Offset kUnit = 2048;
   static_assert(kUnit < sizeof(Leaf) && pool::kMaxPoolSize / kUnit <= wal::kMaxOwner + 1);
   return leaf / kUnit;
 }
 
-/// A chain of before a restart.
+/// A leaf's chain from before a restart.
 struct Survivor {
   wal::Owner owner;
   wal::Position head;
@@ -107,7 +111,8 @@ struct Survivor {
   std::optional<wal::Log::Adoption> adoption = std::nullopt;  ///< once it is prepared
 };
 
-/// The log's changes of a leaf that was not used since the restart. Throws corrupt.
+/// The chain of a leaf that no operation has used since the restart; nullopt if the leaf has none.
+/// Throws corrupt.
 template <class K>
 std::optional<Survivor> survivor_of(const pool::PoolCore& pool, const Codec<K>& keys,
                                     const wal::Log& log, const Leaf& leaf) {

@@ -8,7 +8,7 @@
 namespace perdix::detail::index::sptree {
 namespace {
 
-/// Leaves whose chains are asked for at a time: they use a fraction of the nearest cache.
+/// Leaves whose chains are prefetched at a time: they use a fraction of the nearest cache.
 constexpr unsigned kAhead = 8;
 
 }  // namespace
@@ -62,14 +62,14 @@ void Resumer<K>::resume_some(unsigned leaves) {
   }
 }
 
-/// Brings the chains of the next leaves in the key's gap into the cache, if the key is in one. The
-/// caller holds a guard, so leaves behind the gap may be looked at, too: they may be merged away,
-/// but their links lead on. Throws corrupt, as it would when the damaged leaf's turn came.
+/// Prefetches the chains of the next leaves in the key's cold range, if the key is in one. The
+/// caller holds a guard, so leaves behind the range may be read, too: they may be merged away, but
+/// their links lead on. Throws corrupt where making the damaged leaf warm would.
 template <class K>
 void Resumer<K>::prefetch_chains(Key key) {
   if (!has_log()) return;
   High high{};
-  const LockedNode left = lock_before_gap(key, high);
+  const LockedNode left = lock_before_cold_range(key, high);
   if (!left) return;
   std::array<wal::Position, kAhead> chains{};
   const Leaf* leaf = left->leaf();
@@ -81,7 +81,8 @@ void Resumer<K>::prefetch_chains(Key key) {
   log().prefetch(chains);
 }
 
-/// Nothing is cold any more: the log may forget what was before the restart.
+/// Called when no leaf is cold any more: tells the log, which may then free the records from before
+/// the restart.
 template <class K>
 void Resumer<K>::finish() {
   hints_.grow();
@@ -94,12 +95,12 @@ void Resumer<K>::finish() {
 
 // --- One leaf ------------------------------------------------------------------------------------
 
-/// Locks the node to the left of the gap in which the key's leaf is; none if the leaf is warm, and
-/// `high` is where its range ends. That a node before the key has no `next` does not tell: the
-/// key's leaf may be warm, or cold, behind this gap and others. So the top layer is asked, and once
-/// more under the lock (G2).
+/// Locks the node at the left of the cold range that has the key's leaf. Returns none if the leaf
+/// is warm: then `high` becomes the end of its range. A node before the key that has no `next`
+/// proves nothing: the key's leaf may be warm, or cold and behind this cold range and others. So
+/// the top layer is asked, and once more under the lock (C2).
 template <class K>
-auto Resumer<K>::lock_before_gap(Key key, High& high) -> LockedNode {
+auto Resumer<K>::lock_before_cold_range(Key key, High& high) -> LockedNode {
   for (Node* node = top_.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
@@ -110,7 +111,7 @@ auto Resumer<K>::lock_before_gap(Key key, High& high) -> LockedNode {
     } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
-      pm::on_step("sptree: lock a gap");
+      pm::on_step("sptree: lock a cold range");
       LockedNode left(node);
       node = top_.locate_surely(key);
       if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;
@@ -119,8 +120,8 @@ auto Resumer<K>::lock_before_gap(Key key, High& high) -> LockedNode {
   }
 }
 
-/// Makes the key's leaf warm, or one that must be before it: a leaf to the left of it with a stale
-/// chain, which speaks of pairs that may have moved here (L7).
+/// Makes the key's leaf warm, or a leaf that must be made warm before: one at its left with a stale
+/// chain, which may name pairs that have moved to the key's leaf (L7).
 template <class K>
 void Resumer<K>::warm_one(Node& left, Key key) {
   const High high = left.high.load(std::memory_order_relaxed);
@@ -149,8 +150,8 @@ void Resumer<K>::warm_one(Node& left, Key key) {
   }
 }
 
-/// A cold leaf's low bound. Throws corrupt: the leaf was not validated yet, and the DRAM layers
-/// hold bounds of the size of a key.
+/// A cold leaf's low bound. Throws corrupt if it is longer than a key: the leaf was not validated
+/// yet, and the DRAM layers cannot hold such a bound.
 template <class K>
 auto Resumer<K>::low_of(const Leaf& leaf) const -> Key {
   const Key low = leaves_.keys().view(pm::load(leaf.low));
@@ -161,8 +162,8 @@ auto Resumer<K>::low_of(const Leaf& leaf) const -> Key {
   return low;
 }
 
-/// The last leaf of a gap that begins at or below the key, or only below it. `first` is the gap's
-/// first, and does.
+/// The last leaf of a cold range that begins at or below the key, or only below it. `first`, the
+/// first leaf of the range, does.
 template <class K>
 Leaf& Resumer<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   const auto reached = [&](const Leaf& leaf) {
@@ -182,8 +183,8 @@ Leaf& Resumer<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   }
 }
 
-/// The successor of a leaf that no thread changes during the call; nullptr if there is none. Its
-/// low bound is greater, so that a damaged list can't lead round in a circle.
+/// The successor of a leaf that no thread changes during the call; nullptr if there is none. Throws
+/// corrupt if its low bound is not greater, so that a damaged list cannot lead round in a circle.
 template <class K>
 Leaf* Resumer<K>::next_leaf(const Leaf& leaf) const {
   const pm::Offset offset = successor_of(leaf);
@@ -194,17 +195,18 @@ Leaf* Resumer<K>::next_leaf(const Leaf& leaf) const {
   return &next;
 }
 
-/// Makes the middle node of a cold leaf, and its write buffer, known to all. `low` is its low
-/// bound, which the node owns from now on. If it throws, the leaf is as cold as before. The caller
-/// holds the lock of the node before the gap.
+/// Gives a cold leaf its middle node and its write buffer, and adds the node to the top layer.
+/// `low` is the leaf's low bound, which the node owns from now on. If it throws, the leaf is still
+/// cold and the caller owns `low`. The caller holds the lock of the node before the cold range.
 template <class K>
 auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   std::optional<Survivor> survivor;
   if (has_log()) survivor = survivor_of(pool_, leaves_.keys(), log(), leaf);
-  // Or there is no budget for its buffer, and none is needed.
+  // A chain is closed if it is stale, and also if the budget has no buffer for it and the leaf has
+  // room for all of its pairs.
   const bool beyond = buffers_.budget_is_used_up();
   if (survivor &&
-      (survivor->replay.stale || (beyond && without_slot(survivor->replay, leaf) == 0))) {
+      (survivor->replay.stale || (beyond && pairs_without_slot(survivor->replay, leaf) == 0))) {
     pm::on_step("sptree: close a chain");
     close_chain(leaf, *survivor);
     survivor.reset();
@@ -237,7 +239,8 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   return node;
 }
 
-/// The middle node of a cold leaf, locked until it is complete. No other thread knows it yet.
+/// Makes the middle node of a cold leaf, which no other thread knows yet. It is locked: the caller
+/// unlocks it when it is complete.
 template <class K>
 auto Resumer<K>::new_cold_node(Leaf& leaf, Low low) -> Node* {
   const Leaf* following = next_leaf(leaf);
@@ -245,7 +248,7 @@ auto Resumer<K>::new_cold_node(Leaf& leaf, Low low) -> Node* {
   const bool makes_bound = following != nullptr && next == nullptr;
   auto high = NodeBounds::open();
   if (following != nullptr) {
-    prefetch_pairs(*following);  // the background needs it next
+    prefetch_pairs(*following);  // the background makes it warm next
     high = NodeBounds::end_at(next != nullptr ? next->low : nodes_.make_bound(low_of(*following)));
   }
   try {
@@ -268,16 +271,16 @@ void Resumer<K>::delete_cold_node(Node* node) {
   nodes_.release(node);
 }
 
-// --- Its chain in the log
-// -------------------------------------------------------------------------
+// --- The chain of a leaf -------------------------------------------------------------------------
 
-/// A buffer for the chain, and what else must not fail later.
+/// Acquires a buffer for a chain, and prepares the chain's adoption, so that give_buffer() cannot
+/// fail. Returns the number of the buffer. Throws corrupt and bad_alloc.
 template <class K>
 std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
     throw_bad_leaf(pool_, pool_.offset(node.leaf()), "has too much in the log");
-  const unsigned sure = sptree::without_slot(chain, *node.leaf());
+  const unsigned sure = pairs_without_slot(chain, *node.leaf());
   if (sure > kBufferPairs)
     throw_bad_leaf(pool_, pool_.offset(node.leaf()), "has no room for its log");
   const std::uint32_t number = buffers_.acquire_beyond_budget(buffers_.preferred_number(node));
@@ -291,7 +294,7 @@ std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
   return number;
 }
 
-/// Gives a node the buffer, with the pairs of the chain.
+/// Gives a node the buffer, continues the chain in it, and fills it with the pairs of the chain.
 template <class K>
 void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
@@ -303,9 +306,9 @@ void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t
   for (const auto& [key, value] : chain.pairs) buffer.push(key, value, Keys::hash16_of_word(key));
 }
 
-/// Ends a chain whose pairs had reached the leaf, or the next one, when its END was lost; or for
-/// which there is no buffer. Pairs that had not reached the leaf, for example since a split was
-/// interrupted, reach it now.
+/// Ends a chain that gets no buffer: a stale one, whose pairs have reached the leaf or the next
+/// one, or one for which there is no budget. Pairs that are in neither leaf, for example because a
+/// crash has interrupted a split, are added to the leaf before.
 template <class K>
 void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   const Replay& chain = survivor.replay;
@@ -327,7 +330,7 @@ void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   log().end(closing);
 }
 
-/// Adds the node's pairs to the statistics.
+/// Adds the node, its pairs and their strings to the statistics.
 template <class K>
 void Resumer<K>::count_pairs(const Node& node) {
   nodes_.count(1);

@@ -2,24 +2,25 @@
 // before its DRAM layers are back.
 //
 // A leaf is *warm* once it has a middle node, and *cold* before. Cold leaves are exactly as the
-// crash or the close left them: an operation that needs one first makes it warm, and restores its
-// write buffer from its chain in the log. The cold leaves between two warm ones are a *gap*; the
-// warm one to its left has no `next`, though its range ends. So operations notice a gap, and where
-// nothing is cold this costs nothing.
+// crash or the close left them. An operation that needs a cold leaf first makes it warm, and
+// restores its write buffer from its chain in the log. The cold leaves between two warm ones are a
+// *cold range*. The node of the warm leaf at its left has no `next`, though its own range ends. So
+// operations notice a cold range, and where nothing is cold this costs nothing.
 //
 // The way to a cold leaf: the backup leads to it, or to one left of it; the list of leaves leads
 // on. A thread in the background makes all leaves warm in the order of their keys.
 //
-// Locks: a thread that makes a leaf of a gap warm holds the lock of the node to the left of the
-// gap. This excludes all others from the gap:
-//   G1. The warm leaf behind a gap is in the top layer, and stays there as long as the gap is: it
-//       was put there before the lock was released under which it came back, and only a merge with
-//       its left neighbour, which is cold, could take it out.
-//   G2. So under that lock a key behind the node is in the gap unless the top layer has a node
-//       between the two.
-// Threads that need leaves of different gaps don't wait for each other, nor for the background: the
-// key of a lookup rarely lies in the gap that the background works in. The locks of resumption.h
-// come after the nodes' locks. No lock is held during a wait for a grace period.
+// Locks: a thread that makes a leaf of a cold range warm holds the lock of the node at the left of
+// the range. This excludes all other threads from the range:
+//   C1. The warm leaf behind a cold range is in the top layer, and stays there as long as the range
+//       exists. It was put there before the lock was released under which it became warm, and only
+//       a merge with its left neighbour, which is cold, could remove it.
+//   C2. So under that lock a key behind the node is in the cold range, unless the top layer has a
+//       node between the two.
+// Threads that need leaves of different cold ranges do not wait for each other, and rarely for the
+// background: the key of a lookup is rarely in the cold range that the background works in. The
+// locks of resumption.h come after the nodes' locks. No lock is held during a wait for a grace
+// period.
 //
 // Thread-safe, but for start().
 #pragma once
@@ -30,15 +31,10 @@
 #include <stop_token>
 #include <utility>
 
-#include "index/sptree/buffers.h"
-#include "index/sptree/leaf_backup.h"
-#include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
-#include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_hints.h"
+#include "index/sptree/parts.h"
 #include "index/sptree/replay.h"
 #include "index/sptree/resumption.h"
-#include "index/sptree/top_layer.h"
 
 namespace perdix::detail::index::sptree {
 
@@ -51,52 +47,51 @@ class Resumer {
   using NodeBounds = Bounds<K>;
   using High = typename NodeBounds::High;
 
-  /// `all_warm()` is called without locks and guards when every leaf is warm, by each thread that
-  /// has worked on it until then. It may throw. All else outlives this.
-  Resumer(pool::PoolCore& pool, LeafStore<K>& leaves, MiddleNodes<K>& nodes,
-          NodeBuffers<K>& buffers, NodeHints<K>& hints, TopLayer<K>& top, LeafBackup<K>& backup,
-          std::function<void()> all_warm)
-      : pool_(pool),
-        leaves_(leaves),
-        nodes_(nodes),
-        buffers_(buffers),
-        hints_(hints),
-        top_(top),
-        backup_(backup),
+  /// The parts outlive this. all_warm() is called when every leaf is warm, without locks and
+  /// guards, by each thread that was making leaves warm. It may throw.
+  Resumer(const Parts<K>& parts, std::function<void()> all_warm)
+      : pool_(parts.pool),
+        leaves_(parts.leaves),
+        nodes_(parts.nodes),
+        buffers_(parts.buffers),
+        hints_(parts.hints),
+        top_(parts.top),
+        backup_(parts.backup),
         all_warm_(std::move(all_warm)) {}
 
-  /// Makes the first leaf warm, whose node becomes the top layer's head, and sees to the others.
+  /// Makes the first leaf warm, whose node becomes the top layer's head. `in_background`: a thread
+  /// makes the others warm.
   void start(pm::Offset first_leaf, bool in_background);
 
   /// Makes the key's leaf warm, and returns where its range ends. The caller holds a guard and no
   /// lock.
   High warm(Key key) {
     High high{};
-    while (const LockedNode left = lock_before_gap(key, high)) warm_one(*left, key);
+    while (const LockedNode left = lock_before_cold_range(key, high)) warm_one(*left, key);
     return high;
   }
 
-  /// Makes some leaves warm, in the order of their keys, from where it stopped the last time: so a
-  /// log that is written to comes to be resumed, whatever becomes of the thread. The caller holds
-  /// the maintenance's lock, and no other.
+  /// Makes some leaves warm, in the order of their keys, from where it stopped the last time.
+  /// Writers call it, so that a log that is written to is resumed even without the background. The
+  /// caller holds the lock of the buffers' upkeep, and no other.
   void resume_some(unsigned leaves);
 
-  /// For calls that need all leaves: waits for the background, which would only be slower if it
+  /// Returns when all leaves are warm. Waits for the background, which would only be slower if it
   /// shared the work, and makes the remaining leaves warm itself.
   void require_resumed() {
     resumption_.wait_for_thread();
     if (!resumption_.done()) resume(std::stop_token());
   }
 
-  /// For calls that nothing may run beside: the thread in the background has nothing left to do,
-  /// either.
+  /// Returns when all leaves are warm and the thread in the background has ended.
   void require_quiet() {
     require_resumed();
     resumption_.wait_for_end();
   }
 
-  /// Every leaf is warm; and how long that took, 0 before.
+  /// Whether every leaf is warm.
   bool done() const { return resumption_.done(); }
+  /// From start() until done(); 0 before.
   double seconds() const { return resumption_.seconds(); }
 
  private:
@@ -108,7 +103,7 @@ class Resumer {
   void resume(const std::stop_token& stop);
   void finish();
   void prefetch_chains(Key key);
-  LockedNode lock_before_gap(Key key, High& high);
+  LockedNode lock_before_cold_range(Key key, High& high);
   void warm_one(Node& left, Key key);
   Leaf& last_cold(Leaf& first, Key key, bool strictly_below) const;
   Leaf* next_leaf(const Leaf& leaf) const;
@@ -133,8 +128,8 @@ class Resumer {
   TopLayer<K>& top_;
   LeafBackup<K>& backup_;
   const std::function<void()> all_warm_;
-  K resumed_until_{};      // by resume_some(), of which there is one at a time
-  Resumption resumption_;  // last: what its thread does ends before anything else goes away
+  K resumed_until_{};      // where resume_some() goes on; one thread at a time calls it
+  Resumption resumption_;  // last: its thread ends before any other member is destroyed
 };
 
 }  // namespace perdix::detail::index::sptree

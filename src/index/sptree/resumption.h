@@ -12,8 +12,8 @@
 namespace perdix::detail::index::sptree {
 
 /// Leaves come back in parallel. A thread that makes a leaf warm holds the lock of the node to the
-/// left of the gap that the leaf is in, and there are about as many gaps as leaves that came back
-/// by themselves. The gaps share only the log.
+/// left of the cold range that the leaf is in, and there are about as many cold ranges as leaves
+/// that came back by themselves. The cold ranges share only the log.
 class LogShare {
  public:
   /// A stale chain that gets its END.
@@ -25,7 +25,7 @@ class LogShare {
   /// Held by the thread that declares the resumption done.
   std::mutex finishing;
 
-  /// One of some, so that threads rarely meet.
+  /// The Closing of the calling thread's stripe. There are several, so that threads rarely wait.
   Closing& closing() { return closings_[util::current_stripe() % closings_.size()]; }
 
   template <class Visit>
@@ -37,8 +37,8 @@ class LogShare {
   std::array<Closing, 8> closings_;
 };
 
-/// Done: every leaf has a middle node, and every chain of the log a buffer. (The thread ends before
-/// what it uses goes: the order of the bases.)
+/// done(): every leaf has a middle node, and every chain of the log a buffer. LogShare is the first
+/// base, so the thread ends before what it uses is destroyed.
 class Resumption : public LogShare, public index::Resumption {};
 
 }  // namespace perdix::detail::index::sptree

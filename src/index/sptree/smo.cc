@@ -49,10 +49,10 @@ struct Structure<K>::Division {
   bool bisect();
 };
 
-/// Divides numbers at the middle between the least and the largest. False if too many lie on one
-/// side; then they are in another order, and nothing else has happened. Takes a quarter of the time
-/// of the exact half, in whose search a processor guesses wrong every other time: no branch here
-/// depends on a key.
+/// Divides integer keys at the middle between the least and the largest. Returns false if too many
+/// lie on one side, or keys are strings: then only the order of the entries may have changed. Takes
+/// a quarter of the time of nth_element(), every other branch of which is mispredicted: no branch
+/// here depends on a key.
 template <class K>
 bool Structure<K>::Division::bisect() {
   // Each side gets at least this many sixteenths; the pairs that stay have room beside the slots
@@ -82,10 +82,10 @@ bool Structure<K>::Division::bisect() {
   return false;
 }
 
-/// The upper half moves, about. But in the last leaf, if `key` would be the index's largest, only
-/// what a leaf can't hold does, often nothing: the new leaf is for the key and its successors, so
-/// that ascending loads fill leaves completely. `roomy`: the leaf has a slot for each pair it
-/// keeps.
+/// About the upper half moves. But if `key` is larger than all keys of the last leaf, only pairs
+/// that a leaf cannot hold move, often none: the new leaf is for the key and its successors, so
+/// that ascending loads fill leaves completely. `roomy`: no slot of the leaf is taken by an erased
+/// pair.
 template <class K>
 void Structure<K>::Division::divide(bool last_leaf, bool roomy, Key key) {
   if (last_leaf && roomy) {
@@ -105,9 +105,9 @@ void Structure<K>::Division::divide(bool last_leaf, bool roomy, Key key) {
   separator = shortest_separator(std::max_element(begin(), middle())->key, middle()->key);
 }
 
-/// All pairs of the locked node.
+/// All pairs of the locked node, not divided yet.
 template <class K>
-auto Structure<K>::undivided(const Node& node) const -> Division {
+auto Structure<K>::all_pairs(const Node& node) const -> Division {
   Division division;
   const auto add = [&](Word key, unsigned place) {
     division.entries[division.size++] = {leaves_.keys().view(key), Keys::hash16_of_word(key),
@@ -120,6 +120,7 @@ auto Structure<K>::undivided(const Node& node) const -> Division {
   return division;
 }
 
+/// The words of one of the node's pairs.
 template <class K>
 Pair Structure<K>::pair_of(const Node& node, const Entry& entry) const {
   if (!entry.buffered()) return pair_at(*node.leaf(), entry.place);
@@ -137,7 +138,7 @@ void Structure<K>::split(Node& node, Key key) {
   Leaf& right = *pool_.template at<Leaf>(offset);
   prefetch_half_for_write(right);
 
-  Division division = undivided(node);
+  Division division = all_pairs(node);
   const SlotSet taken = buffers_.taken_slots(node);
   division.divide(NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
                   taken == node.slots(), key);
@@ -154,27 +155,9 @@ void Structure<K>::split(Node& node, Key key) {
     throw;
   }
 
-  pm().zero(&right, offsetof(Leaf, pairs));
-  pm().store(right.magic, kLeafMagic);
-  pm().store(right.link, successor_of(left));
-  pm().store(right.low, low);
-  SlotSet moved_slots, right_slots;
-  for (const Entry& entry : division.moving()) {
-    const Pair pair = pair_of(node, entry);
-    const unsigned slot = free_slot(right_slots, entry.hash);
-    pm().copy(&pair_at(right, slot), &pair, sizeof(Pair));
-    right_slots.add(slot);
-    right_node->add(slot, entry.hash);
-    if (!entry.buffered()) moved_slots.add(entry.place);
-  }
-  for (unsigned i = 0; i < SlotSet::kWords; ++i)
-    pm().store(right.bitmaps[0][i], right_slots.word(i));
-  // Flushed only: log() fences before the new leaf can be linked.
-  pm().flush(&right, offsetof(Leaf, pairs));
-  flush_pairs(pm(), right, right_slots);
-
+  const SlotSet moved_slots = write_right(node, division.moving(), low, *right_node);
   // Means nothing before the commit, which is in the same line and whose flush takes it along.
-  stage(pm(), left, taken - moved_slots);
+  stage_slots(pm(), left, taken - moved_slots);
   session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what moved
   leaves_.count_bytes(leaves_.keys().footprint(low));
 
@@ -183,11 +166,39 @@ void Structure<K>::split(Node& node, Key key) {
   link_right(node, right_node);
 }
 
-/// Repairs the remaining part of a node that was split. `taken`: the leaf's bitmap. The buffered
-/// pairs reach the leaf, and pairs that a full column kept out come back into it, now that half of
-/// the leaf is free: otherwise lookups of that column would always compare other pairs too. By
-/// two-phase insertion: a crash finds each pair of the leaf in one place. Slots that the chain
-/// erases are not used before it has ended.
+/// Writes the leaf and the middle node at the right of a node that is being split: the pairs that
+/// move, the low bound and the link. Only flushes. Returns the slots of the node's leaf whose pairs
+/// move.
+template <class K>
+SlotSet Structure<K>::write_right(const Node& node, std::span<Entry> moving, Word low,
+                                  Node& right_node) {
+  Leaf& right = *right_node.leaf();
+  pm().zero(&right, offsetof(Leaf, pairs));
+  pm().store(right.magic, kLeafMagic);
+  pm().store(right.link, successor_of(*node.leaf()));
+  pm().store(right.low, low);
+  SlotSet moved_slots, right_slots;
+  for (const Entry& entry : moving) {
+    const Pair pair = pair_of(node, entry);
+    const unsigned slot = free_slot(right_slots, entry.hash);
+    pm().copy(&pair_at(right, slot), &pair, sizeof(Pair));
+    right_slots.add(slot);
+    right_node.add(slot, entry.hash);
+    if (!entry.buffered()) moved_slots.add(entry.place);
+  }
+  for (unsigned i = 0; i < SlotSet::kWords; ++i)
+    pm().store(right.bitmaps[0][i], right_slots.word(i));
+  // Flushed only: log() fences before the new leaf can be linked.
+  pm().flush(&right, offsetof(Leaf, pairs));
+  flush_pairs(pm(), right, right_slots);
+  return moved_slots;
+}
+
+/// Completes the left node after a split. `entries` are its pairs, `taken` is its leaf's bitmap.
+/// The buffered pairs are written to the leaf. Pairs that were guests because their column was full
+/// move to their column: otherwise lookups of that column would always compare other pairs, too. By
+/// two-phase insertion, so that a crash finds each pair of the leaf in one slot. Slots that the
+/// chain erases are not used before it has ended.
 template <class K>
 void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet taken) {
   Leaf& leaf = *node.leaf();
@@ -269,9 +280,9 @@ bool Structure<K>::mergeable(const Node& node) const {
   return count == 0 || next_count == 0 || count + next_count < kMergeBelow;
 }
 
-/// Merges after an erase from the node, if it is sparse and a neighbour is, too. A look at the
-/// right one costs three lines of DRAM, so only every fourth erase takes it; the left one also
-/// costs a search, since locks are taken from left to right, so only every eighth does.
+/// To look at the right neighbour costs three lines of DRAM, so only every fourth erase does so. To
+/// look at the left neighbour also costs a search, since locks are taken from left to right, so
+/// only every eighth erase does so.
 template <class K>
 void Structure<K>::merge_around(LockedNode node) {
   constexpr unsigned kRightEvery = 4, kLeftEvery = 8;
@@ -296,9 +307,10 @@ auto Structure<K>::lock_left_of(Key key) -> LockedNode {
   }
 }
 
-/// Takes a node that is about to be merged away out of the backup (L8) and the top layer; false if
-/// there was no space or memory for it. The backup first: it may lack a leaf that stays, and so may
-/// the top layer. Leaves still in the queue to the backup are checked there (WordTree::back_up()).
+/// Removes a node that is about to be merged away from the backup (L8), and then from the top
+/// layer. Returns false if there is no space or memory for that; then the backup may lack a leaf
+/// that stays, as it may lack others. A leaf that is still in the queue to the backup is dropped
+/// from there (WordTree::back_up()).
 template <class K>
 bool Structure<K>::unlink(const Node& node) {
   if (!backup_.remove(node)) return false;
@@ -306,15 +318,15 @@ bool Structure<K>::unlink(const Node& node) {
   return top_.unlink_node(node);
 }
 
-/// Undoes unlink(), but for the backup, which may lag behind.
+/// Undoes unlink(): adds the node to the top layer, and enqueues it for the backup.
 template <class K>
-void Structure<K>::publish_again(Node& node) noexcept {
+void Structure<K>::undo_unlink(Node& node) noexcept {
   top_.publish_node(node);
   backup_.enqueue(node);
 }
 
-/// Merges the locked node with the next one if there is memory and space for that. If not it can
-/// wait: the caller's own change is done.
+/// Merges the locked node with the next one if there is memory and space for that. If not, a later
+/// erase tries again: the caller's own change is done.
 template <class K>
 void Structure<K>::try_to_merge(Node& node) {
   try {
@@ -331,20 +343,20 @@ void Structure<K>::try_to_merge(Node& node) {
 template <class K>
 void Structure<K>::merge_with_next(Node& node) {
   Node* right_node = nodes_.next_of(node);
-  right_node->lock.lock();  // left to right; it can't be obsolete: only the holder of its left
-                            // neighbour's lock makes it so
+  // Locks are taken from left to right. The right node is not obsolete: only a holder of its left
+  // neighbour's lock makes it so.
+  right_node->lock.lock();
   LockedNode right_lock(right_node);
   if (!mergeable(node)) {
     pm::on_step("sptree: a neighbour grew before it was locked");
     return;
   }
-  // Closed chains first: what one says must not meet a range that has grown, or pairs that moved.
+  // The chains must end first: they name slots and keys, which change with the range.
   if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;
   if (!unlink(*right_node)) return;  // merging can wait
 
   Leaf& left = *node.leaf();
   Leaf& right = *right_node->leaf();
-  const SlotSet old_slots = node.slots();
   alloc::Session session = pool_.allocator().session();
   const std::uint64_t link = staged_link(left, successor_of(right));
   try {  // before the node changes: this throws where the pool is damaged, or memory is out
@@ -352,23 +364,14 @@ void Structure<K>::merge_with_next(Node& node) {
     Keys::free(session, right.low);
     session.commit_when(left.link, ~std::uint64_t{0}, link);
   } catch (...) {
-    publish_again(*right_node);
+    undo_unlink(*right_node);
     throw;
   }
-  for (const unsigned source : right_node->slots()) {
-    const Pair& pair = pair_at(right, source);
-    const Hash16 hash = Keys::hash16_of_word(pair.key);
-    const unsigned target = free_slot(node.slots(), hash);
-    // Stored by words: a reader that will retry may be looking at the slot.
-    pm().store(pair_at(left, target).key, pair.key);
-    pm().store(pair_at(left, target).value, pair.value);
-    node.add(target, hash);
-  }
-  flush_pairs(pm(), left, node.slots() - old_slots);  // log() fences before their bits count
+  copy_pairs(*right_node, node);
 
   const std::int64_t low_bytes = leaves_.keys().footprint(right.low);
   session.log();
-  stage(pm(), left, node.slots());
+  stage_slots(pm(), left, node.slots());
   pm().publish(left.link, link);  // the commit
   session.finish();
   leaves_.count_bytes(-low_bytes);
@@ -381,6 +384,24 @@ void Structure<K>::merge_with_next(Node& node) {
   if (right_node->buffer() != 0) buffers_.release(buffers_.take_buffer(*right_node));
   right_lock.release()->lock.unlock_obsolete();
   nodes_.retire(right_node);
+}
+
+/// Copies the pairs of a node's leaf into free slots of another one. Both are locked. Only flushes:
+/// log() fences before the bits of the slots count.
+template <class K>
+void Structure<K>::copy_pairs(const Node& from, Node& to) {
+  Leaf& leaf = *to.leaf();
+  const SlotSet old_slots = to.slots();
+  for (const unsigned source : from.slots()) {
+    const Pair& pair = pair_at(*from.leaf(), source);
+    const Hash16 hash = Keys::hash16_of_word(pair.key);
+    const unsigned target = free_slot(to.slots(), hash);
+    // Stored by words: a reader that will retry may be looking at the slot.
+    pm().store(pair_at(leaf, target).key, pair.key);
+    pm().store(pair_at(leaf, target).value, pair.value);
+    to.add(target, hash);
+  }
+  flush_pairs(pm(), leaf, to.slots() - old_slots);  // fenced by the caller's log()
 }
 
 template class Structure<std::uint64_t>;

@@ -6,10 +6,10 @@
 // copies" that the paper's protocol tolerates and a later merge brings back); and no leaf leaks, by
 // the allocator's recyclable log.
 //
-// A node is published in the top layer after the commit that links its leaf, and unlinked there,
-// and from the backup (L8), before the commit that frees the leaf. Locks are taken from left to
-// right. A merge that gets no memory or space is left to a later erase: the call that started it
-// has completed its change.
+// A node is published in the top layer after the commit that links its leaf. It is removed from the
+// top layer and from the backup (L8) before the commit that frees the leaf. Locks are taken from
+// left to right. A merge that gets no memory or space is left to a later erase: the call that
+// started it has completed its change.
 //
 // Thread-safe. The caller holds an epoch::Guard.
 #pragma once
@@ -18,13 +18,8 @@
 #include <cstdint>
 #include <span>
 
-#include "index/sptree/buffers.h"
-#include "index/sptree/leaf_backup.h"
-#include "index/sptree/leaf_store.h"
 #include "index/sptree/locked_node.h"
-#include "index/sptree/middle_nodes.h"
-#include "index/sptree/node_hints.h"
-#include "index/sptree/top_layer.h"
+#include "index/sptree/parts.h"
 
 namespace perdix::detail::index::sptree {
 
@@ -35,28 +30,28 @@ class Structure {
   using LockedNode = sptree::LockedNode<K>;
   using Key = View<K>;
 
-  /// All outlive this.
-  Structure(pool::PoolCore& pool, LeafStore<K>& leaves, MiddleNodes<K>& nodes,
-            NodeBuffers<K>& buffers, NodeHints<K>& hints, TopLayer<K>& top, LeafBackup<K>& backup)
-      : pool_(pool),
-        leaves_(leaves),
-        nodes_(nodes),
-        buffers_(buffers),
-        hints_(hints),
-        top_(top),
-        backup_(backup) {}
+  /// The parts outlive this.
+  explicit Structure(const Parts<K>& parts)
+      : pool_(parts.pool),
+        leaves_(parts.leaves),
+        nodes_(parts.nodes),
+        buffers_(parts.buffers),
+        hints_(parts.hints),
+        top_(parts.top),
+        backup_(parts.backup) {}
 
-  /// Splits the locked node, so that `key` finds room in it or in its new right neighbour. What of
-  /// its write buffer moves becomes a part of the new leaf; the rest is merged, since the left leaf
-  /// has room for it then. So the chain ends before anything that it names can be changed. Throws
-  /// out_of_space and bad_alloc, and has changed nothing.
+  /// Splits the locked node, so that `key` finds room in it or in its new right neighbour. Pairs of
+  /// its write buffer that move are written to the new leaf. The others are merged into the left
+  /// leaf, which has room for them then. So the chain ends before anything that it names can be
+  /// changed. Throws out_of_space and bad_alloc, and has changed nothing.
   void split(Node& node, Key key);
 
-  /// Merges after an erase from the node, if it is sparse and a neighbour is, too. Throws corrupt.
+  /// Called after an erase from the node: merges it with a neighbour if both are sparse. Throws
+  /// corrupt.
   void merge_around(LockedNode node);
 
-  /// Merges the buffer of a chain, if a node still has that buffer. `may_split`: else a leaf that
-  /// has no room for that is left alone. The caller holds no lock, and needs no guard.
+  /// Merges the buffer of a chain, if a node still has that buffer. If the leaf has no room, splits
+  /// it, or, without `may_split`, changes nothing. The caller holds no lock, and needs no guard.
   void clean(wal::Chain& chain, bool may_split);
 
  private:
@@ -67,16 +62,18 @@ class Structure {
 
   struct Entry;
   struct Division;
-  Division undivided(const Node& node) const;
+  Division all_pairs(const Node& node) const;
   Pair pair_of(const Node& node, const Entry& entry) const;
+  SlotSet write_right(const Node& node, std::span<Entry> moving, Word low, Node& right);
   void restage_left(Node& node, std::span<Entry> entries, SlotSet taken);
   void link_right(Node& node, Node* right);
   bool mergeable(const Node& node) const;
   LockedNode lock_left_of(Key key);
   bool unlink(const Node& node);
-  void publish_again(Node& node) noexcept;
+  void undo_unlink(Node& node) noexcept;
   void try_to_merge(Node& node);
   void merge_with_next(Node& node);
+  void copy_pairs(const Node& from, Node& to);
 
   const pm::Persister& pm() const { return pool_.pm(); }
 

@@ -29,7 +29,7 @@
 // top layer, which may lag behind: it leads to the right node or to one left of it, and `next`
 // leads on. A node found this way, by a hint or by a buffer is a guess until its range was compared
 // with the key under the node's version or lock. A node without `next` means that cold leaves
-// follow, not that the key is in one: see Resumer::lock_before_gap().
+// follow, not that the key is in one: see Resumer::lock_before_cold_range().
 //
 // Durability: an operation's linearization point and its commit point are the same 8-byte publish,
 // persisted before the lock is released, so no thread sees an effect that a crash could undo.
