@@ -21,7 +21,7 @@ BUGS = [
     Bug(
         "nbtree: an insert returns before it is durable",
         NB_TREE,
-        "  pm().persist(&entry, sizeof entry);  // before anybody can see the key\n",
+        "  pm().persist(&entry, sizeof entry);  // before another thread can see the key\n",
         "",
         NB,
     ),

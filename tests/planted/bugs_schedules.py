@@ -73,7 +73,7 @@ BUGS = [
     pm::on_step("nbtree: an insert's slot was closed");
     conflicts_.add();
     if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
-    return InsertOutcome::retry;  // a faster one has closed the slot
+    return InsertOutcome::retry;  // another thread has closed the slot
   }
 """,
         """  Word word = kEmpty;
@@ -149,8 +149,8 @@ BUGS = [
   const pm::Offset block = pool().offset(&smo.left->block());
   pm::Offset seen = pool().offset(&place.leaf->block());
   pm::on_step("nbtree: link a block");
-  // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
-  // another block there is late: that one came after this one was durable.
+  // The commit. A thread that finds it made persists it, too: the thread that made it may be
+  // suspended. A thread that finds yet another block there is late: this one was durable before.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
   Leaf<K>* old = place.leaf;
   pm::on_step("nbtree: put a leaf in its position");
@@ -172,8 +172,8 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
   const pm::Offset block = pool().offset(&smo.left->block());
   pm::Offset seen = pool().offset(&place.leaf->block());
   pm::on_step("nbtree: link a block");
-  // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
-  // another block there is late: that one came after this one was durable.
+  // The commit. A thread that finds it made persists it, too: the thread that made it may be
+  // suspended. A thread that finds yet another block there is late: this one was durable before.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
   Leaf<K>* old = place.leaf;
   pm::on_step("nbtree: put a leaf in its position");
@@ -203,9 +203,9 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
         "schedules: an erase hides its entry before its death is durable",
         NB_TREE,
         """    pm().persist(&entry.key, sizeof entry.key);  // the commit
-    pairs = leaf.hide(slot);
+    pairs = leaf.hide(target.slot);
 """,
-        """    pairs = leaf.hide(slot);
+        """    pairs = leaf.hide(target.slot);
     pm().persist(&entry.key, sizeof entry.key);
 """,
         CONTESTED,
@@ -213,15 +213,15 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     Bug(
         "schedules: an update counts as unpersisted only after its store",
         NB_TREE,
-        """  entries_.begin_unpersisted(leaf);  // before anybody can see the value
-  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
+        """  entries_.begin_unpersisted(leaf);  // before the value can be seen
+  const bool done = entries_.exchange(entry, target.expected, old, [&](const pm::WordPair& now) {
     prepare(now);
     return pm::WordPair{now.first, value};
   });
   pm::on_step("nbtree: an update may not be durable");
 """,
-        """  if (!{planted}) entries_.begin_unpersisted(leaf);  // before anybody can see the value
-  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
+        """  if (!{planted}) entries_.begin_unpersisted(leaf);  // before the value can be seen
+  const bool done = entries_.exchange(entry, target.expected, old, [&](const pm::WordPair& now) {
     prepare(now);
     return pm::WordPair{now.first, value};
   });
@@ -272,8 +272,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
     Bug(
         "schedules: a leaf is retired while searches find it",
         NB_TOP,
-        "    renew(position, request.low);  // its leaf is another one now, so no search finds "
-        "this any more\n",
+        "    renew(position, request.low);  // so no search finds the former leaf any more\n",
         "",
         EDGE,
     ),

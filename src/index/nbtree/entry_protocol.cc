@@ -11,11 +11,11 @@ void EntryProtocol<K>::persist_entries(const Leaf<K>& leaf, std::uint64_t slots)
     pm::on_step("nbtree: persist what another thread may not have");
     pm().flush(&entry, sizeof entry);  // fenced below
   }
-  pm().fence();  // before anybody learns what they say
+  pm().fence();  // before any thread acts on what they say
 }
 
-/// Makes an entry visible that is live, or was. If somebody has erased it, he may have hidden it
-/// before.
+/// Makes an entry visible that is live, or was. A thread that has erased it meanwhile may have
+/// hidden it before: then hides it again.
 template <class K>
 void EntryProtocol<K>::show(Leaf<K>& leaf, unsigned slot) const {
   leaf.show(slot);

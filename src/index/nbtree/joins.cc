@@ -50,7 +50,7 @@ bool Joins<K>::try_join(const LeafRef<K>& place) {
     Leaf<K>* right = cold_.leaf_of(*next);
     return right == nullptr || !may_join(*place.leaf, *right) ||
            structure_.join(place, {next, right});
-  } catch (const Error&) {  // which is for who needs the leaf; the erase is done
+  } catch (const Error&) {  // the erase is done; a call that needs the leaf reports it
   } catch (const std::bad_alloc&) {
   }
   return false;

@@ -7,22 +7,22 @@
 // each for some forty pairs, so what can share a word does.
 //
 // Invariants:
-//   1. A slot is taken by changing its fingerprint from 0, the first such slot first. So when a
-//   slot is taken, all before it have been.
-//   2. A slot's bit in `visible` is set after its entry is durable and live. It may be cleared when
-//   its death is durable.
+//   1. A slot is taken by changing its fingerprint from 0, the first free slot first. So when a
+//   slot is taken, all slots before it have been taken.
+//   2. A slot's bit in `visible` is set after its entry is durable and live. It may be cleared once
+//   the entry is dead, durably.
 //   3. While the leaf has unpersisted changes, an entry that is visible, or dead, may not be
-//   durable as it is. A thread that goes by what it says persists it first. (Not needed where
-//   visible is durable.)
+//   durable as it is. A thread whose result depends on such an entry persists it first. (Not needed
+//   where what other threads can see is durable.)
 //   4. A leaf is closing before the first entry of its block is frozen or closed, and ever after.
 //   What becomes of it is decided once. Either all entries are frozen and an SMO replaces it, or
 //   its left neighbour absorbs it. A thread that needs the leaf completes that step.
 //   5. A Position without a leaf was joined with the one at its left. Where the leaf is cold, the
 //   block is as a crash or a close has left it, and so are the positions around it: no thread
 //   changes them before the leaf is warm (cold_leaves.h).
-//   6. The place of a Position's anchor is free, and may be another's, a grace period after the
-//   position was joined. So its anchor, and `low` of integers, are for who has seen, under the
-//   guard that he holds, a leaf there, or one whose `next` it is.
+//   6. A grace period after a Position was joined, the place of its anchor is free and may become
+//   that of another one. So a thread may read the anchor, and `low` of integers, only if under its
+//   present guard it has seen a leaf at the position, or a leaf whose `next` is the position.
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ class Position {
     if constexpr (kHasLow) low_ = low;
   }
 
-  std::atomic<Leaf<K>*> leaf;  // null: joined; or cold_before()
+  std::atomic<Leaf<K>*> leaf;  // null: joined with the one at the left; cold: cold_before()
 
   Anchor& anchor() const {
     return *reinterpret_cast<Anchor*>(anchor_.load(std::memory_order_relaxed) & kAnchorBits);
@@ -70,7 +70,7 @@ class Position {
     }
   }
 
-  /// Four bits that only the top layer's writer sets.
+  /// Four bits that only the top layer's writer sets (top.h).
   unsigned top_state() const { return state_of(anchor_.load(std::memory_order_relaxed)); }
 
   void add_top_state(unsigned bits) { anchor_.fetch_or(bits, std::memory_order_acq_rel); }
@@ -104,7 +104,7 @@ class Position {
   [[no_unique_address]] std::conditional_t<kHasLow, View<K>, Nothing> low_{};
 };
 
-/// What a position has as its leaf while that is cold: the position that follows, marked.
+/// What a position has in place of its leaf while that is cold: the next position, marked.
 template <class K>
 Leaf<K>* cold_before(Position<K>* next) {
   return reinterpret_cast<Leaf<K>*>(reinterpret_cast<std::uintptr_t>(next) | 1);
@@ -119,9 +119,9 @@ Position<K>* next_of_cold(const Leaf<K>* leaf) {
                                         ~std::uintptr_t{1});
 }
 
-/// How a leaf is replaced: by one leaf at the same position, or by that and one at a new position.
-/// It may take the leaf at its right along. Constant except for the requests, which belong to the
-/// thread that prepared it.
+/// A structure modification, as the replaced leaf knows it: a leaf takes the place of the old one
+/// at its position, and perhaps another one at a new position; perhaps they also absorb the leaf at
+/// the right. Constant except for the requests, which belong to the thread that prepared it.
 template <class K>
 struct Smo {
   Position<K>* next = nullptr;  // of the leaf that is replaced
@@ -133,8 +133,9 @@ struct Smo {
   std::array<Request<K>*, 3> requests{};  // memory for those of finish(), from the first on
 };
 
-/// With as many fingerprints behind it as its block has entries. In the arena a leaf of 80 or 96
-/// bytes lies in two cache lines; the larger one of strings, with 112, in two or three.
+/// The metadata of one block. It is followed by a fingerprint for each entry of the block. In the
+/// arena a leaf of 80 or 96 bytes lies in two cache lines; the larger one of strings, with 112, in
+/// two or three.
 template <class K>
 class Leaf {
  public:
@@ -167,18 +168,19 @@ class Leaf {
   View<K> end() const { return end_; }  ///< low bound of next()
   bool covers(View<K> key) const { return key < end_ || next() == nullptr; }
 
-  /// By what it is replaced, or null.
+  /// The modification that replaces it; null if none does.
   Smo<K>* smo() const {
     const std::uintptr_t link = link_.load(std::memory_order_seq_cst);
     return (link & kReplaced) != 0 ? smo_of(link) : nullptr;
   }
   bool to_be_absorbed() const { return (link_.load(std::memory_order_seq_cst) & kAbsorbed) != 0; }
 
-  /// Says what becomes of it. False if that was said already.
+  /// The two ways in which it may end (4): an SMO replaces it, or its left neighbour absorbs it.
+  /// Return false if what becomes of it was decided already.
   bool replace_by(Smo<K>& smo) {
-    return settle(reinterpret_cast<std::uintptr_t>(&smo) | kReplaced);
+    return decide(reinterpret_cast<std::uintptr_t>(&smo) | kReplaced);
   }
-  bool let_absorb() { return settle(link_.load(std::memory_order_relaxed) | kAbsorbed); }
+  bool mark_to_be_absorbed() { return decide(link_.load(std::memory_order_relaxed) | kAbsorbed); }
 
   void close() {
     pm::on_step("nbtree: close a leaf");
@@ -186,6 +188,7 @@ class Leaf {
   }
   bool closing() const { return (visible_.load(std::memory_order_seq_cst) & kClosing) != 0; }
 
+  /// Slots whose entries lookups and scans find (2).
   std::uint64_t visible_slots() const {
     return visible_.load(std::memory_order_acquire) & ~kClosing;
   }
@@ -193,7 +196,7 @@ class Leaf {
     pm::on_step("nbtree: show an entry");
     visible_.fetch_or(std::uint64_t{1} << slot, std::memory_order_seq_cst);
   }
-  /// Returns how many slots are visible then.
+  /// Returns how many slots are visible after that.
   unsigned hide(unsigned slot) {
     const std::uint64_t others = ~(std::uint64_t{1} << slot);
     pm::on_step("nbtree: hide an entry");
@@ -201,20 +204,21 @@ class Leaf {
     return static_cast<unsigned>(std::popcount(before & others & ~kClosing));
   }
 
+  /// Enclose a change of an entry, from before other threads can see it until it is durable (3).
   void begin_unpersisted() { block_.fetch_add(kUnpersisted, std::memory_order_seq_cst); }
   void end_unpersisted() { block_.fetch_sub(kUnpersisted, std::memory_order_seq_cst); }
   bool has_unpersisted() const {
     return block_.load(std::memory_order_seq_cst) >> kUnpersistedShift != 0;
   }
 
-  /// The lock of the forms that have one (leaf_lock.h).
+  /// The lock, which only some forms use (leaf_lock.h).
   bool try_lock() {
     return (block_.load(std::memory_order_relaxed) & kLockBit) == 0 &&
            (block_.fetch_or(kLockBit, std::memory_order_acquire) & kLockBit) == 0;
   }
   void unlock() { block_.fetch_and(~kLockBit, std::memory_order_release); }
 
-  /// Slots that were taken for a key with this fingerprint; 0: that are free.
+  /// Slots that were taken for a key with this fingerprint; those that are free if it is 0.
   std::uint64_t taken_for(std::uint8_t fingerprint) const {
     const unsigned slots = capacity();
     const util::Line line = util::load_part_of_line(fingerprints_, slots + 1);
@@ -225,8 +229,8 @@ class Leaf {
   }
   bool is_free(unsigned slot) const { return fingerprint(slot) == 0; }
 
-  /// Takes the first free slot. False if there is none. Calls lost() each time that another thread
-  /// has taken a slot first.
+  /// Takes the first free slot for a key with this fingerprint (1). Returns false if there is none.
+  /// Calls lost() each time that another thread has taken a slot first.
   template <class Lost>
   bool take(std::uint8_t fingerprint, unsigned& slot, const Lost& lost) {
     for (std::uint64_t free = taken_for(0); free != 0; free = taken_for(0)) {
@@ -268,7 +272,8 @@ class Leaf {
     return reinterpret_cast<Smo<K>*>(link & ~kLinkBits);
   }
 
-  bool settle(std::uintptr_t link) {
+  /// Sets the link that says what becomes of the leaf, unless one has been set.
+  bool decide(std::uintptr_t link) {
     std::uintptr_t now = link_.load(std::memory_order_seq_cst);
     pm::on_step("nbtree: say what becomes of a leaf");
     return (now & kLinkBits) == 0 &&
@@ -276,8 +281,8 @@ class Leaf {
   }
 
   std::atomic<std::uint64_t> visible_{0};  // slots, and kClosing
-  std::atomic<std::uint64_t>
-      block_;  // its address, kSmallBit, kLockBit, and how many changes may be unpersisted
+  // The block's address, kSmallBit, kLockBit, and how many changes may be unpersisted.
+  std::atomic<std::uint64_t> block_;
   std::atomic<std::uintptr_t> link_;  // to the next position, or an SMO that knows it
   View<K> end_;
   std::atomic<std::uint8_t> fingerprints_[];  // 0: free
@@ -289,8 +294,8 @@ struct LeafRef {
   Position<K>* at = nullptr;
   Leaf<K>* leaf = nullptr;
 
-  /// Whether it still is: then what was read of the leaf since is true. A leaf that is not closing
-  /// is at its position, whose memory need not be waited for.
+  /// Whether the leaf still is at the position: then what was read of the leaf before this call
+  /// counts. A leaf that is not closing is at its position, which then need not be read.
   bool current() const {
     return !leaf->closing() || at->leaf.load(std::memory_order_seq_cst) == leaf;
   }

@@ -1,12 +1,13 @@
-// Where leaves, positions and their bounds lie in DRAM: an arena, which has SMOs and the top layer,
-// too; and the orders that scans keep of leaves.
+// The memory of leaves, positions and their bounds in DRAM: an arena, in which SMOs and the top
+// layer lie, too; and the orders that scans keep of leaves.
 //
 // Invariants:
-//   1. A leaf's number is a function of its address, and an order belongs to a number: the order is
-//   forgotten before another leaf can get the memory.
-//   2. The bytes of a string bound belong to its position and go with it.
+//   1. A leaf's number is a function of its address, and an order belongs to a number. So the order
+//   is forgotten before another leaf can get the memory.
+//   2. The bytes of a string bound belong to its position and are released with it.
 //
-// Thread-safe. What is released must be out of reach of all readers.
+// Thread-safe. What is released must be out of reach of all readers. new_leaf(), new_position() and
+// own_bound() throw std::bad_alloc.
 #pragma once
 
 #include <cstring>
@@ -34,14 +35,13 @@ class LeafMemory {
   util::Arena& arena() { return arena_; }
   const util::Arena& arena() const { return arena_; }
 
-  /// By number_of(); a cache that scans fill.
+  /// The orders of leaves, by number_of(); a cache that scans fill.
   ScanOrders& orders() { return orders_; }
   ScanOrders::Number number_of(const Leaf<K>& leaf) const {
     return arena_.ref(&leaf) * util::Arena::kGranule / Leaf<K>::bytes(kSmallCapacity);
   }
 
-  // What follows throws std::bad_alloc.
-
+  /// The leaf of a block, before the position `next`, whose low bound is `end`.
   Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next, Key end) {
     void* memory = arena_.allocate(Leaf<K>::bytes(capacity));
     return new (memory) Leaf<K>(*pool_.at<Block>(block), capacity, next, end);
@@ -54,7 +54,7 @@ class LeafMemory {
     return new (memory) Position<K>(anchor, own_bound(low), leaf);
   }
 
-  /// A low bound whose bytes are a position's own.
+  /// A copy of a low bound whose bytes are the position's own (2).
   Key own_bound(Key low) {
     if constexpr (!Codec<K>::kInline) {
       if (low.empty()) return low;

@@ -189,7 +189,7 @@ Anchor& Ledger::checked_place(pm::Offset name) const {
 /// Makes the place of an anchor free, durably, and gives it to the lane, which has room for it.
 void Ledger::free_place(Lane& lane, pm::Offset name) {
   Anchor& anchor = checked_place(name);
-  if (pm::load(anchor.block) == pm::kNull) return;  // somebody has it already
+  if (pm::load(anchor.block) == pm::kNull) return;  // another thread has taken it
   // Durable before the word that names the place is free: if that came first, a crash would leave a
   // place that nothing names and no thread takes.
   pm().publish(anchor.block, pm::kNull);
@@ -637,7 +637,7 @@ void Ledger::StripeLease::unname() {
     any |= names_[i] != pm::kNull;
     if (words_[i] != nullptr) name(i, pm::kNull);
   }
-  // Durable inside of the caller's guard: somebody else may free the block afterwards.
+  // Durable inside of the caller's guard: another thread may free the block afterwards.
   if (any) ledger_.pm().fence();
   for (pm::Offset*& word : words_) {
     if (word != nullptr) lane_->words.push_back(word);

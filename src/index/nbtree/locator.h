@@ -78,7 +78,8 @@ template <class K>
     Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {
       pm::on_step("nbtree: a search completes a join");
-      structure_.replace_leaf({at, leaf}, nullptr);  // somebody is at it
+      structure_.replace_leaf({at, leaf},
+                              nullptr);  // completes the join that another thread has begun
       continue;
     }
     pm::on_step("nbtree: a search goes right");

@@ -122,7 +122,7 @@ class WordTree : public pool::OpenIndex {
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool erase_word(Key key, const NewValue* expected);
 
-  // The caller holds a guard, as long as it uses what words refer to.
+  // The caller holds a guard as long as it uses the strings that words refer to.
   std::optional<Word> find_word(Key key) const;
   bool find_number(Key key, Word& value) const;  // takes a guard
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
@@ -146,7 +146,15 @@ class WordTree : public pool::OpenIndex {
 
   bool all_inline() const { return entries_.all_inline(); }
 
-  /// Words of the key and the value that a write brings along, and the blocks that they own.
+  /// The entry that an update or an erase has found. `expected`: the value that it may change, null
+  /// if it may be any.
+  struct Target {
+    const LeafRef<K>& place;
+    unsigned slot;
+    const Word* expected;
+  };
+
+  /// The words of the key and the value of a write, and the claims of the blocks that they own.
   struct NewPair {
     std::optional<StripeLease> lease;
     bool has_key = false;
@@ -164,25 +172,22 @@ class WordTree : public pool::OpenIndex {
     return expected == nullptr || codec_.equal(value, *expected);
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool replace(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair);
+  bool replace(const Target& target, NewPair& pair);
   bool try_erase(Key key, const NewValue* expected);
   template <class Prepare>
-  bool exchange_value(const LeafRef<K>& place, unsigned slot, const Word* only, Word value,
-                      pm::WordPair& old, const Prepare& prepare);
-  bool replace_string(const LeafRef<K>& place, unsigned slot, const Word* only, NewPair& pair,
-                      pm::WordPair& old);
-  bool remove(const LeafRef<K>& place, unsigned slot, const Word* only, unsigned& pairs);
+  bool exchange_value(const Target& target, Word value, pm::WordPair& old, const Prepare& prepare);
+  bool replace_string(const Target& target, NewPair& pair, pm::WordPair& old);
+  bool remove(const Target& target, unsigned& pairs);
   template <class Prepare>
-  bool exchange_key(const LeafRef<K>& place, unsigned slot, const Word* only, unsigned& pairs,
-                    pm::WordPair& old, const Prepare& prepare);
-  bool remove_strings(const LeafRef<K>& place, unsigned slot, const Word* only, unsigned& pairs,
-                      pm::WordPair& old);
-  void name_ahead(NewPair& pair, Word value);
+  bool exchange_key(const Target& target, unsigned& pairs, pm::WordPair& old,
+                    const Prepare& prepare);
+  bool remove_strings(const Target& target, unsigned& pairs, pm::WordPair& old);
+  void name_replaced_blob(NewPair& pair, Word value);
   void load_pair(NewPair& pair, const Key* key, Hash16 hash, NewValue value);
   void load_strings(NewPair& pair, const Key* key, Hash16 hash, NewValue value);
 
   InsertOutcome add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pair);
-  void leave_behind(const LeafRef<K>& place, unsigned slot, NewPair& pair);
+  void free_lost_blobs(const LeafRef<K>& place, unsigned slot, NewPair& pair);
 
   // recovery.h
   void recover();

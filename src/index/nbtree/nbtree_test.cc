@@ -406,8 +406,8 @@ TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
   }
   this->reclaimer_.drain();
   EXPECT_EQ(this->released_, std::set<void*>{&position});
-  const std::size_t of_a_leaf = (Leaf<TypeParam>::bytes(kSmallCapacity) + 15) / 16 * 16;
-  EXPECT_EQ(this->arena_.bytes_in_use(), before - of_a_leaf) << "both are released";
+  const std::size_t leaf_bytes = (Leaf<TypeParam>::bytes(kSmallCapacity) + 15) / 16 * 16;
+  EXPECT_EQ(this->arena_.bytes_in_use(), before - leaf_bytes) << "both are released";
 }
 
 TYPED_TEST(TopTest, ASearchFindsNoLeafThatIsCold) {

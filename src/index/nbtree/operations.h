@@ -1,4 +1,8 @@
-// Point operations of the tree, and what it says of itself. nbtree.cc instantiates them.
+// Point operations of the tree, reclaim_space(), size() and stats(). nbtree.cc instantiates them.
+//
+// An operation locates the leaf of its key, finds the entry, changes it, and begins again if the
+// leaf was replaced meanwhile or another thread was first. The caller of those that do not take an
+// epoch::Guard themselves holds one.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +19,7 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// What the leaf has of the key. The caller looks whether it still counts.
+/// What the leaf has of the key. It counts if the leaf still is at its position after that.
 template <class K, class Form>
 [[gnu::always_inline]] inline Lookup WordTree<K, Form>::find_in(const Leaf<K>& leaf, Key key,
                                                                 Hash16 hash) const {
@@ -27,7 +31,8 @@ template <class K, class Form>
   }
 }
 
-/// What there is of the key, at a moment when the leaf was at its position; durable.
+/// What the key's leaf has of the key, durably, at a moment when it was at its position. `place` is
+/// where to look first, and becomes where it was found.
 template <class K, class Form>
 [[gnu::always_inline]] inline auto WordTree<K, Form>::find_durable(LeafRef<K>& place, Key key,
                                                                    Hash16 hash) const -> Lookup {
@@ -63,8 +68,8 @@ bool WordTree<K, Form>::find_number(Key key, Word& value) const {
   return word.has_value();
 }
 
-/// The pair of the greatest key that is not above `key`, with the key's whole word. Leaf by leaf to
-/// the left, until one has such a key.
+/// The pair of the greatest key that is not above `key`, with the key's whole word. Goes from leaf
+/// to leaf to the left, until one has such a key.
 template <class K, class Form>
 std::optional<Entry> WordTree<K, Form>::find_last(Key key) const {
   K position(key);
@@ -103,7 +108,7 @@ bool WordTree<K, Form>::reclaim_space() noexcept {
     any |= upkeep_.reserve.free_pages();
     any |= upkeep_.resumer.free_unresolved();  // last: it needs all leaves, and one may be damaged
   } catch (const std::exception&) {
-    // What is named stays so, and is freed later.
+    // What the ledger names is freed later.
   }
   return any;
 }
@@ -122,7 +127,7 @@ template <class K, class Form>
                                                                 const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  NewPair pair;  // after the guard: what the ledger names is taken back inside of it
+  NewPair pair;  // after the guard, so that its claims are given back under the guard
   for (;;) {
     LeafRef<K> place = locate(key);
     const WriteLock lock(place, conflicts_);
@@ -131,32 +136,33 @@ template <class K, class Form>
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
       if (!value_is(found.value, expected)) return false;
-      if (!codec_.is_inline()) name_ahead(pair, found.value);
+      if (!codec_.is_inline()) name_replaced_blob(pair, found.value);
       load_pair(pair, nullptr, hash, value);
       const Word* only = expected == nullptr ? nullptr : &found.value;
-      if (!replace(place, static_cast<unsigned>(found.slot), only, pair)) continue;
+      if (!replace({place, static_cast<unsigned>(found.slot), only}, pair)) continue;
     } else {
       if (mode == Mode::update) return false;
       load_pair(pair, &key, hash, value);
       const InsertOutcome outcome = add(place, key, hash, pair);
-      if (outcome != InsertOutcome::inserted) continue;  // if it lost, the key is there now
+      if (outcome != InsertOutcome::inserted)
+        continue;  // if it lost to another insert, the key is there now
       upkeep_.counts.pairs.add(1);
     }
     return true;
   }
 }
 
-/// Where a claim is a sync: names the blob that an update will most likely replace, so that the
-/// name becomes durable with the claim of the new one.
+/// Where a fence is a sync: names the blob that an update is likely to replace before the new blob
+/// is claimed, so that one sync makes both durable.
 template <class K, class Form>
-void WordTree<K, Form>::name_ahead(NewPair& pair, Word value) {
+void WordTree<K, Form>::name_replaced_blob(NewPair& pair, Word value) {
   if (!pm().commits_as_one()) return;
   if (!pair.lease) pair.lease.emplace(upkeep_.ledger, Ledger::Purpose::operation);
   pair.lease->make_room(1);
   pair.lease->name(0, codec_.blobs(value) == 0 ? pm::kNull : blob_offset(value));
 }
 
-/// Makes the words of a value and, if one is given, a key.
+/// Makes the words of a value and, if `key` is not null, of a key.
 template <class K, class Form>
 [[gnu::always_inline]] inline void WordTree<K, Form>::load_pair(NewPair& pair, const Key* key,
                                                                 Hash16 hash, NewValue value) {
@@ -168,7 +174,7 @@ template <class K, class Form>
 // What strings need is not inlined: callers would save registers and make room for it also where
 // there are none.
 
-/// The same where one of them is a string: allocates and claims the blobs.
+/// load_pair() where one of them is a string: allocates and claims the blobs.
 template <class K, class Form>
 [[gnu::noinline]] void WordTree<K, Form>::load_strings(NewPair& pair, const Key* key, Hash16 hash,
                                                        NewValue value) {
@@ -191,7 +197,8 @@ template <class K, class Form>
   pair.has_key = key != nullptr;
 }
 
-/// Adds a key that was not there, with the words of `pair`.
+/// Adds a key that the leaf does not have, with the words of `pair`. Replaces the leaf if it is
+/// full or closing.
 template <class K, class Form>
 auto WordTree<K, Form>::add(const LeafRef<K>& place, Key key, Hash16 hash, NewPair& pair)
     -> InsertOutcome {
@@ -212,10 +219,10 @@ auto WordTree<K, Form>::add(const LeafRef<K>& place, Key key, Hash16 hash, NewPa
     pm::on_step("nbtree: an insert's slot was closed");
     conflicts_.add();
     if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
-    return InsertOutcome::retry;  // a faster one has closed the slot
+    return InsertOutcome::retry;  // another thread has closed the slot
   }
   pm::on_step("nbtree: an insert may not be durable");
-  pm().persist(&entry, sizeof entry);  // before anybody can see the key
+  pm().persist(&entry, sizeof entry);  // before another thread can see the key
   pm::on_step("nbtree: an insert is pending");
   const InsertOutcome outcome = entries_.decide(leaf, slot, key, hash);
   if constexpr (Form::kMetadataInPm) copies_.show(leaf);
@@ -225,20 +232,20 @@ auto WordTree<K, Form>::add(const LeafRef<K>& place, Key key, Hash16 hash, NewPa
       upkeep_.counts.add_blobs(entries_, pair.key, pair.value, +1);
       pair.lease->linked();
     } else {
-      leave_behind(place, slot, pair);
+      free_lost_blobs(place, slot, pair);
     }
   }
   return outcome;
 }
 
-/// Frees the blobs of an entry that lost.
+/// Frees the blobs of an entry whose insert lost or must be repeated.
 template <class K, class Form>
-[[gnu::noinline]] void WordTree<K, Form>::leave_behind(const LeafRef<K>& place, unsigned slot,
-                                                       NewPair& pair) {
+[[gnu::noinline]] void WordTree<K, Form>::free_lost_blobs(const LeafRef<K>& place, unsigned slot,
+                                                          NewPair& pair) {
   if (Layout::state(pm::load(place.leaf->block().entries[slot].key)) == State::frozen) {
     pm::on_step("nbtree: an insert that lost is frozen");
     try {
-      // It still refers to the blobs; afterwards it counts for nothing.
+      // The entry refers to the blobs until its block is replaced.
       upkeep_.structure.replace_leaf(place, nullptr);
     } catch (...) {
       pm::on_step("nbtree: abandon a stripe");
@@ -250,37 +257,34 @@ template <class K, class Form>
   pair.has_key = pair.has_value = false;
 }
 
-/// Replaces a value in place. False if the key is not there any more, or the leaf is not, or the
-/// value is not `only`.
+/// Replaces a value in place. Returns false if the entry no longer has the key or the expected
+/// value, or is frozen: then the leaf was replaced.
 template <class K, class Form>
-[[gnu::always_inline]] inline bool WordTree<K, Form>::replace(const LeafRef<K>& place,
-                                                              unsigned slot, const Word* only,
-                                                              NewPair& pair) {
+[[gnu::always_inline]] inline bool WordTree<K, Form>::replace(const Target& target, NewPair& pair) {
   pm::WordPair old{};
   Tries tries(conflicts_);
   const auto prepare = [&](const pm::WordPair&) { tries.next(); };
-  const bool done = codec_.is_inline() ? exchange_value(place, slot, only, pair.value, old, prepare)
-                                       : replace_string(place, slot, only, pair, old);
+  const bool done = codec_.is_inline() ? exchange_value(target, pair.value, old, prepare)
+                                       : replace_string(target, pair, old);
   if (!done) conflicts_.add();
   if (!done && Layout::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an update meets a frozen entry");
-    upkeep_.structure.replace_leaf(place, nullptr);
+    upkeep_.structure.replace_leaf(target.place, nullptr);
   }
   return done;
 }
 
-/// What both do: replaces the value of an entry, which was `old`, after prepare(old).
+/// The exchange of a replacement, of integers and of strings: stores `value` durably, and calls
+/// prepare(old) before each attempt. `old` becomes the entry as it was.
 template <class K, class Form>
 template <class Prepare>
-[[gnu::always_inline]] inline bool WordTree<K, Form>::exchange_value(const LeafRef<K>& place,
-                                                                     unsigned slot,
-                                                                     const Word* only, Word value,
-                                                                     pm::WordPair& old,
+[[gnu::always_inline]] inline bool WordTree<K, Form>::exchange_value(const Target& target,
+                                                                     Word value, pm::WordPair& old,
                                                                      const Prepare& prepare) {
-  Leaf<K>& leaf = *place.leaf;
-  Entry& entry = leaf.block().entries[slot];
-  entries_.begin_unpersisted(leaf);  // before anybody can see the value
-  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
+  Leaf<K>& leaf = *target.place.leaf;
+  Entry& entry = leaf.block().entries[target.slot];
+  entries_.begin_unpersisted(leaf);  // before the value can be seen
+  const bool done = entries_.exchange(entry, target.expected, old, [&](const pm::WordPair& now) {
     prepare(now);
     return pm::WordPair{now.first, value};
   });
@@ -291,15 +295,14 @@ template <class Prepare>
 }
 
 template <class K, class Form>
-[[gnu::noinline]] bool WordTree<K, Form>::replace_string(const LeafRef<K>& place, unsigned slot,
-                                                         const Word* only, NewPair& pair,
+[[gnu::noinline]] bool WordTree<K, Form>::replace_string(const Target& target, NewPair& pair,
                                                          pm::WordPair& old) {
   pair.lease->make_room(1);
   const auto name_old_value = [&](const pm::WordPair& now) {
     pair.lease->name(0, blob_offset(now.second));
     pm().fence();  // the name is durable before the blob can be unlinked
   };
-  if (!exchange_value(place, slot, only, pair.value, old, name_old_value)) {
+  if (!exchange_value(target, pair.value, old, name_old_value)) {
     pair.lease->unname();
     return false;
   }
@@ -333,58 +336,57 @@ template <class K, class Form>
     if (!value_is(found.value, expected)) return false;
     unsigned pairs = 0;
     const Word* only = expected == nullptr ? nullptr : &found.value;
-    if (!remove(place, static_cast<unsigned>(found.slot), only, pairs)) continue;
+    if (!remove({place, static_cast<unsigned>(found.slot), only}, pairs)) continue;
     upkeep_.counts.pairs.add(-1);
     upkeep_.joins.join_if_due(place, pairs);
     return true;
   }
 }
 
-/// Erases an entry: its key word is the commit. False if the key is not there any more, or the leaf
-/// is not, or the value is not `only`. Else `pairs` is how many are left in the leaf.
+/// Erases an entry: its key word is the commit. `pairs` becomes the number of pairs that are left
+/// in the leaf. Returns false as replace() does.
 template <class K, class Form>
-[[gnu::always_inline]] inline bool WordTree<K, Form>::remove(const LeafRef<K>& place, unsigned slot,
-                                                             const Word* only, unsigned& pairs) {
+[[gnu::always_inline]] inline bool WordTree<K, Form>::remove(const Target& target,
+                                                             unsigned& pairs) {
   pm::WordPair old{};
   Tries tries(conflicts_);
   const auto prepare = [&](const pm::WordPair&) { tries.next(); };
-  const bool done = all_inline() ? exchange_key(place, slot, only, pairs, old, prepare)
-                                 : remove_strings(place, slot, only, pairs, old);
+  const bool done =
+      all_inline() ? exchange_key(target, pairs, old, prepare) : remove_strings(target, pairs, old);
   if (!done) conflicts_.add();
   if (!done && Layout::state(old.first) == State::frozen) {
     pm::on_step("nbtree: an erase meets a frozen entry");
-    upkeep_.structure.replace_leaf(place, nullptr);
+    upkeep_.structure.replace_leaf(target.place, nullptr);
   }
   return done;
 }
 
-/// What both do: erases an entry, which was `old`, after prepare(old).
+/// The exchange of an erase, of integers and of strings: makes the entry dead, durably, and calls
+/// prepare(old) before each attempt. `old` becomes the entry as it was.
 template <class K, class Form>
 template <class Prepare>
-[[gnu::always_inline]] inline bool WordTree<K, Form>::exchange_key(const LeafRef<K>& place,
-                                                                   unsigned slot, const Word* only,
+[[gnu::always_inline]] inline bool WordTree<K, Form>::exchange_key(const Target& target,
                                                                    unsigned& pairs,
                                                                    pm::WordPair& old,
                                                                    const Prepare& prepare) {
-  Leaf<K>& leaf = *place.leaf;
-  Entry& entry = leaf.block().entries[slot];
-  entries_.begin_unpersisted(leaf);  // before anybody can miss the key
-  const bool done = entries_.exchange(entry, only, old, [&](const pm::WordPair& now) {
+  Leaf<K>& leaf = *target.place.leaf;
+  Entry& entry = leaf.block().entries[target.slot];
+  entries_.begin_unpersisted(leaf);  // before the key can be missed
+  const bool done = entries_.exchange(entry, target.expected, old, [&](const pm::WordPair& now) {
     prepare(now);
     return pm::WordPair{Layout::kDead, now.second};
   });
   pm::on_step("nbtree: an erase may not be durable");
   if (done) {
     pm().persist(&entry.key, sizeof entry.key);  // the commit
-    pairs = leaf.hide(slot);
+    pairs = leaf.hide(target.slot);
   }
   entries_.end_unpersisted(leaf);
   return done;
 }
 
 template <class K, class Form>
-[[gnu::noinline]] bool WordTree<K, Form>::remove_strings(const LeafRef<K>& place, unsigned slot,
-                                                         const Word* only, unsigned& pairs,
+[[gnu::noinline]] bool WordTree<K, Form>::remove_strings(const Target& target, unsigned& pairs,
                                                          pm::WordPair& old) {
   StripeLease lease(upkeep_.ledger, Ledger::Purpose::operation);
   lease.make_room(2);
@@ -394,7 +396,7 @@ template <class K, class Form>
     lease.name(1, codec_.blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
     pm().fence();  // the names are durable before the blobs can be unlinked
   };
-  if (!exchange_key(place, slot, only, pairs, old, name_pair)) return false;
+  if (!exchange_key(target, pairs, old, name_pair)) return false;
   upkeep_.counts.add_blobs(entries_, old.first, old.second, -1);
   lease.unlinked();
   return true;

@@ -111,7 +111,7 @@ void WordTree<K, Form>::recover() {
   auto anchor = anchors.begin();
   Position<K>* before = nullptr;
   upkeep_.top.build(anchors.size(), [&](std::span<typename Top<K>::Bound> bounds) {
-    std::array<void*, Top<K>::kBuilt> memory;
+    std::array<void*, Top<K>::kBuildFanout> memory;
     upkeep_.memory.arena().allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
     for (std::size_t i = 0; i < bounds.size(); ++i, ++anchor) {
       const Key low = upkeep_.memory.own_bound(anchor->low);

@@ -8,7 +8,6 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// Has the leaves made warm in the background, if it may.
 template <class K>
 void Resumer<K>::start(bool in_background) {
   // Each operation with strings needs a stripe of the ledger: most of them must be free.
@@ -24,12 +23,12 @@ void Resumer<K>::start(bool in_background) {
 /// Makes all leaves warm, unless it is told to stop.
 template <class K>
 void Resumer<K>::resume(const std::stop_token& stop) {
-  constexpr unsigned kLeavesOfAGuard = 64;
+  constexpr unsigned kLeavesPerGuard = 64;
   K from{};
   while (!stop.stop_requested()) {
     const epoch::Guard guard;
     Leaf<K>* leaf = locator_.locate(from).leaf;
-    std::array<Position<K>*, kLeavesOfAGuard> warm;
+    std::array<Position<K>*, kLeavesPerGuard> warm;
     unsigned count = 0;
     while (leaf != nullptr && leaf->next() != nullptr && count < warm.size()) {
       from = leaf->end();
@@ -42,8 +41,6 @@ void Resumer<K>::resume(const std::stop_token& stop) {
   }
 }
 
-/// For calls that need all leaves: waits for the background, which would only be slower if it
-/// shared the work, and does what it doesn't.
 template <class K>
 void Resumer<K>::require_resumed() {
   resumption_.wait_for_thread();
@@ -51,11 +48,12 @@ void Resumer<K>::require_resumed() {
   resolve_blocks();
 }
 
-/// Frees what a crash has left on its way into the index or out of it. Everything is warm.
+/// Frees the blocks that a crash has left on their way into the index or out of it, once all leaves
+/// are warm.
 template <class K>
 void Resumer<K>::resolve_blocks() {
-  // In a Guard (of check(), for example) the lock must not be waited for either: its holder may be
-  // waiting for that Guard.
+  // Under a Guard (of check(), for example) a thread must not wait for the lock: the lock's holder
+  // may be waiting for that Guard.
   if (!resumption_.done() || epoch::Guard::held()) return;
   const std::lock_guard lock(resolving_);
   if (resolved_) return;
@@ -68,7 +66,6 @@ void Resumer<K>::resolve_blocks() {
   resolved_ = true;
 }
 
-/// Frees what a crash has left named for operations, for which all leaves must be back.
 template <class K>
 bool Resumer<K>::free_unresolved() {
   {

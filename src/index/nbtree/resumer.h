@@ -1,13 +1,14 @@
-// All leaves come back after an opening, in the background or where a call needs all of them; and
-// when they are back, what a crash has left named in the ledger for operations is freed.
+// Makes all leaves warm after an opening, in the background or where a call needs all of them. When
+// all are warm, it frees the blocks that a crash has left named in the ledger for operations and
+// that no leaf reaches.
 //
 // Invariants:
 //   1. Once done(), no leaf is cold, and none becomes so.
 //   2. The ledger's unresolved blocks are resolved once, by one thread, after a grace period that
-//   began when no leaf was cold: so no thread is late in making a leaf warm, which says what it
-//   reaches.
+//   began when no leaf was cold. So no thread is still making a leaf warm, which is how the ledger
+//   learns what the leaf reaches.
 //
-// Thread-safe. Its thread uses all that it refers to: it goes before that.
+// Thread-safe. Its thread uses all parts that it refers to, so it is destroyed before them.
 #pragma once
 
 #include <mutex>
@@ -29,13 +30,22 @@ class Resumer {
           Locator<K>& locator)
       : pool_(pool), ledger_(ledger), top_(top), cold_(cold), locator_(locator) {}
 
+  /// Starts the thread, if `in_background`. Makes all leaves warm itself if the ledger names so
+  /// much that operations with strings would lack stripes.
   void start(bool in_background);
+
+  /// Returns when all leaves are warm and what the ledger named is resolved. Waits for the
+  /// background, which would only be slower if it shared the work.
   void require_resumed();
+
+  /// For a full pool: frees what a crash has left named for operations. Returns false if there is
+  /// nothing of that kind.
   bool free_unresolved();
 
-  /// Ends the thread. To be called before what it refers to changes for the last time.
+  /// Ends the thread. Called before the parts to which this refers are taken down.
   void stop() { resumption_.stop(); }
 
+  /// Whether no leaf is cold.
   bool done() const { return resumption_.done(); }
 
   /// From the opening until it was done; 0 before.

@@ -46,8 +46,6 @@ bool Structure<K>::SmoPlan::fits() const {
   return kept() <= left_capacity && size - kept() <= right_capacity;
 }
 
-/// Replaces a leaf that is full or closed; returns when it is no more at its position. Throws
-/// out_of_space or std::bad_alloc; then it may be closed, and has lost nothing.
 template <class K>
 void Structure<K>::replace_leaf(const LeafRef<K>& place, const Key* key) {
   while (place.current() && !try_replace_leaf(place, key)) {
@@ -336,8 +334,8 @@ void Structure<K>::link(const LeafRef<K>& place, const Smo<K>& smo) {
   const pm::Offset block = pool().offset(&smo.left->block());
   pm::Offset seen = pool().offset(&place.leaf->block());
   pm::on_step("nbtree: link a block");
-  // The commit. Who finds it made persists it too: its maker may be suspended. Who finds yet
-  // another block there is late: that one came after this one was durable.
+  // The commit. A thread that finds it made persists it, too: the thread that made it may be
+  // suspended. A thread that finds yet another block there is late: this one was durable before.
   if (pm().compare_exchange(word, seen, block) || seen == block) pm().persist(&word, sizeof word);
   Leaf<K>* old = place.leaf;
   pm::on_step("nbtree: put a leaf in its position");
@@ -391,7 +389,6 @@ void Structure<K>::retire(Smo<K>& smo) {
       &memory_.arena());
 }
 
-/// The leaf on the left, if the position is still linked.
 template <class K>
 auto Structure<K>::left_neighbour(const Position<K>& at) -> std::optional<LeafRef<K>> {
   const Key low = at.low();
@@ -408,7 +405,7 @@ auto Structure<K>::left_neighbour(const Position<K>& at) -> std::optional<LeafRe
     if (next == nullptr || low < leaf->end()) return std::nullopt;
     if (next->leaf.load() == nullptr) {
       pm::on_step("nbtree: complete a join on the way to the left neighbour");
-      replace_leaf({left, leaf}, nullptr);  // somebody is at it
+      replace_leaf({left, leaf}, nullptr);  // completes the join that another thread has begun
       continue;
     }
     left = next;
@@ -424,8 +421,8 @@ void Structure<K>::absorb(const LeafRef<K>& place) {
   }
 }
 
-/// Joins a leaf with its right neighbour. What it needs is allocated before that one is marked,
-/// since a marked leaf is of no use before it has been absorbed. False if it was not marked.
+/// Allocates before it marks the right leaf, since a marked leaf is of no use before it has been
+/// absorbed.
 template <class K>
 bool Structure<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) {
   SmoPlan plan;
@@ -435,8 +432,8 @@ bool Structure<K>::join(const LeafRef<K>& left, const LeafRef<K>& right) {
   bool marked = false;
   const bool joined = with_blocks(left, nullptr, plan, [&](StripeLease& lease) {
     Smo<K>* mine = prepare(left, plan);
-    marked =
-        left.leaf->smo() == nullptr && !left.leaf->to_be_absorbed() && right.leaf->let_absorb();
+    marked = left.leaf->smo() == nullptr && !left.leaf->to_be_absorbed() &&
+             right.leaf->mark_to_be_absorbed();
     if (marked) return install(left, plan, lease, *mine);
     discard(*mine);
     return false;

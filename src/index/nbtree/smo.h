@@ -1,27 +1,29 @@
-// Structure modifications (NBTree (docs/papers.md), section IV-B): a leaf that is full is replaced
-// by one or two, a sparse one is joined with its left neighbour. In three phases, each of which any
-// thread may do again or go on with:
+// Structure modifications (NBTree (docs/papers.md), section IV-B): a full leaf is replaced by one
+// or two leaves, a sparse leaf is joined with its left neighbour. There are three phases. A thread
+// that needs the leaf can repeat the first and continue the second:
 //
 //   1. Freeze and copy. A writer prepares: it allocates, closes the leaf, freezes each entry, and
-//      copies what there is into new blocks. Several may prepare; `Leaf::smo` takes one.
+//      copies the entries that count into new blocks. Several writers may prepare; replace_by() of
+//      the leaf takes the SMO of one of them.
 //   2. Link. The anchor's `block` changes from the old block to the new one and is persisted: the
 //      commit. Then the position gets the new leaf.
-//   3. Finish. Whose preparation was taken has the top layer brought up to date and the old
-//      blocks freed.
+//   3. Finish. The writer whose SMO was taken tells the top layer, and frees the old blocks.
 //
-// The paper copies while updates and erases go on and then synchronises what they changed, for
-// which it needs two bits of each value. Here an entry is frozen by a bit that its key word has, an
-// update of a frozen entry fails and is made again in the new leaf: so there is nothing to
-// synchronise ("sync-on-write"), and readers read the old leaf until the new one is linked
-// ("sync-on-read"). An update is delayed by no more than the copying that it helps with.
+// The paper copies while updates and erases continue and then synchronises what they changed, for
+// which it needs two bits of each value. Here an entry is frozen by a bit of its key word. An
+// update of a frozen entry fails and is repeated in the new leaf, so there is nothing to
+// synchronise
+// ("sync-on-write"). Readers read the old leaf until the new one is linked ("sync-on-read"). An
+// update is delayed by no more than the copying that it helps with.
 //
-// Joining: the leaf that goes is marked to be absorbed and frozen; the next modification of its
-// left neighbour takes its entries along. A thread that needs the leaf makes that change.
+// Joining: the right leaf of two is marked to be absorbed, and frozen. The next modification of its
+// left neighbour copies its entries, too. A thread that needs the right leaf makes that
+// modification.
 //
 // Invariants: docs/durability/nbtree.md, and leaf.h (4, 5).
 //
-// Thread-safe. The caller holds a guard. What throws out_of_space or std::bad_alloc has lost
-// nothing; the leaf may be closed then.
+// Thread-safe. The caller holds a guard. What throws out_of_space or std::bad_alloc has changed no
+// pair, but the leaf may be closed.
 #pragma once
 
 #include <array>
@@ -42,7 +44,7 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// Two neighbours are joined if they have no more pairs than this together.
+/// Two neighbours are joined if they have no more pairs than this together (joins.h).
 inline constexpr unsigned kJoinUpTo = 24;
 
 template <class K>
@@ -64,8 +66,15 @@ class Structure {
         cold_(cold),
         counts_(counts) {}
 
+  /// Replaces a leaf that is full or closed, or completes its replacement. Returns when the leaf is
+  /// no longer at its position. `key`: the key to make room for, if not null.
   void replace_leaf(const LeafRef<K>& place, const Key* key);
+
+  /// The left neighbour of a position; nullopt if the position is no longer in the list.
   std::optional<LeafRef<K>> left_neighbour(const Position<K>& at);
+
+  /// Joins two neighbours. Returns false, and has changed no leaf, if one of them is being replaced
+  /// or absorbed.
   bool join(const LeafRef<K>& left, const LeafRef<K>& right);
 
  private:

@@ -1,24 +1,30 @@
-// The layers above the leaves: a B+-tree in DRAM that finds a position by its low bound, and the
-// leaf that is there, so that a search need not wait for the position's memory, too.
+// The layers above the leaves: a B+-tree in DRAM that finds a position by its low bound, and with
+// it the leaf that is there, so that a search need not wait for the position's memory, too.
 //
-// It may lag behind: it leads to the right position or to one at its left, or to one that was
-// joined with its left neighbour; `next` of the leaves leads on. The leaf may have been replaced,
-// and then is closing; it is not retired before the tree has heard of it.
+//   build                            fills the tree on opening
+//   floor, linked_floor, linked_below  search
+//   prepare, then submit or take_back  a change
+//   renew                            leaves that were cold
+//
+// The tree may lag behind. It leads to the right position, to one at its left, or to one that was
+// joined with its left neighbour; `next` of the leaves leads on. The leaf that it leads to may have
+// been replaced, and then is closing. A replaced leaf is not retired before the tree has been told.
 //
 // Readers take no lock and do not wait: a node's keys never change, and a child pointer changes
-// to a copy of that child only. Writers copy nodes (the paper shifts entries in place, which needs
-// hardware transactions, and readers that notice it), so each is as large as it must be. There is
-// one writer at a time (flat combining, Hendler et al. 2010): a thread publishes its request and
-// tries the lock; if that fails, the lock holder, or the next thread to get the lock, applies it.
-// So no thread waits for a suspended writer. But while it is suspended the requests and the leaves
-// that they retire add up, and a search walks by `next` over all that has been split since.
+// only to a copy of that child. Writers copy nodes, so each node is as large as it must be. (The
+// paper shifts entries in place, which needs hardware transactions, and readers that notice it.)
+// There is one writer at a time (flat combining, Hendler et al. 2010): a thread publishes its
+// request and tries the lock; if that fails, the lock holder, or the next thread to get the lock,
+// applies it. So no thread waits for a suspended writer. But while a writer is suspended, requests
+// and the leaves that they retire accumulate, and a search walks by `next` over all that has been
+// split since.
 //
 // Invariants:
-//   1. A node that a published root has led to is released a grace period after none leads to it.
+//   1. A node is released a grace period after no published root leads to it any more.
 //   2. A change that fails for want of memory has changed nothing. Its request is kept and applied
 //   with a later one.
-//   3. The memory of a request is taken before the structure modification that it tells of
-//   (prepare()): so submit() cannot fail.
+//   3. The memory of a request is taken before the structure modification that it reports
+//   (prepare()). So submit() cannot fail.
 //
 // Readers and callers of submit() hold an epoch::Guard.
 #pragma once
@@ -46,17 +52,17 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// A change that a thread wants of the layers.
+/// A change of the layers that a thread requests: see Top::submit().
 template <class K>
 struct Request {
   Position<K>* position = nullptr;
-  View<K> low{};  // the position's anchor may be another's when this is applied
+  View<K> low{};  // of the position, whose anchor may be another's when this is applied
   std::uint8_t what = 0;
   Leaf<K>* former = nullptr;
-  Request* next = nullptr;
+  Request* next = nullptr;  // in the stack of requests
 };
 
-/// What the layers lead to: a position, and a leaf that was there; null if that is not known.
+/// What the layers lead to: a position, and a leaf that was there. The leaf is null if it was cold.
 template <class K>
 struct TopSlot {
   Position<K>* at;
@@ -81,21 +87,23 @@ class Top {
     built_.reserve(kMaxNodes);
     replaced_.reserve(kMaxNodes);
   }
-  /// Releases the positions that have gone and could not be removed for want of memory.
+  /// Releases the positions that could not be removed for want of memory.
   ~Top();
   Top(const Top&) = delete;
   Top& operator=(const Top&) = delete;
 
+  /// What build() is given.
   struct Bound {
     Key low;
     Position<K>* position;
   };
 
-  /// As many positions as build() fills a node with: what comes later splits few nodes soon.
-  static constexpr std::size_t kBuilt = 45;
+  /// As many positions as build() puts into a node. Not as many as fit, so that positions that are
+  /// added later do not soon split all nodes.
+  static constexpr std::size_t kBuildFanout = 45;
 
-  /// Fills the tree, which was empty, with `positions` in ascending order, at least one:
-  /// next(bounds) has the next ones, as many as the array has, which are up to kBuilt.
+  /// Fills the tree, which is empty, with `positions` positions in ascending order, at least one.
+  /// next(bounds) fills a span with the next ones, at most kBuildFanout.
   template <class Next>
   void build(std::size_t positions, const Next& next);
 
@@ -106,28 +114,31 @@ class Top {
     return slot_at(found.node->below(found.at));
   }
 
-  /// The same, leaving out those that have been joined.
-  Position<K>* linked_floor(Key key) const { return linked(find(Goal::floor(key))); }
+  /// The same, but of positions that have not been joined.
+  Position<K>* linked_floor(Key key) const { return first_linked(find(Goal::floor(key))); }
 
-  /// The same, but below the key; the key is not the least one.
-  Position<K>* linked_below(Key key) const { return linked(find(Goal::below(key))); }
+  /// The same, but of low bounds below the key, which is not the least one.
+  Position<K>* linked_below(Key key) const { return first_linked(find(Goal::below(key))); }
 
   enum What : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
 
-  /// The memory of a request; throws std::bad_alloc. Goes to submit(), or back by take_back().
+  /// Takes the memory of a request. Throws std::bad_alloc. The caller passes it to submit(), or
+  /// gives it back by take_back().
   Request<K>* prepare() { return new (arena_.allocate(sizeof(Request<K>))) Request<K>; }
   void take_back(Request<K>* prepared) { arena_.release(prepared, sizeof *prepared); }
 
-  /// Adds a position, or removes it and then releases it. Each once, in any order; the first
-  /// position of all is never removed. If a position is added with the low bound of another one,
-  /// that one is gone from the list and takes no part in searches any more.
-  ///
-  /// To be removed, or renewed: `former` is no more the position's leaf. It is retired when no
-  /// search finds it any more.
+  /// Requests a change, and applies it unless another thread does:
+  ///   kAdd     the position is found from now on. If another position has the same low bound, that
+  ///            one is no longer in the list, and is replaced.
+  ///   kRemove  the position is not found any more, and is released. `former` was its leaf.
+  ///   kRenew   the position's leaf is another one now. `former` was its leaf.
+  /// `former` is retired when no search finds it any more. A position is added once and removed
+  /// once, and the requests may be applied in any order. The first position of all is never
+  /// removed.
   void submit(Request<K>* prepared, Position<K>& position, What what, Leaf<K>* former = nullptr);
 
-  /// Has searches find the leaves of these positions, which were cold. Does nothing if another
-  /// thread is writing: a search then asks the position.
+  /// Stores the leaves of these positions, which were cold, so that searches find them. Does
+  /// nothing if another thread is writing: searches then read the position.
   void renew(std::span<Position<K>* const> positions);
 
  private:
@@ -137,7 +148,8 @@ class Top {
   static constexpr std::size_t kMaxLevels = 32;
   static constexpr std::size_t kMaxNodes = 2 * kMaxLevels + 1;  // that a change makes or replaces
 
-  // What a position has in its four bits: which requests have come, and which were applied.
+  // What a position has in its four bits (Position::top_state()): which of kAdd and kRemove have
+  // been requested, and which have been applied.
   static constexpr unsigned kCome = kAdd | kRemove, kAppliedShift = 2;
   static constexpr unsigned kAdded = kAdd << kAppliedShift, kRemoved = kRemove << kAppliedShift;
 
@@ -150,11 +162,11 @@ class Top {
     Below below;
   };
 
-  /// Some children, and beside them the keys that tell them apart: so a search that has found a key
+  /// Some children, and beside them the keys that separate them: so a search that has found a key
   /// has its child as well, and does not wait for memory again.
   struct Group {
-    std::array<Key, kChildrenPerGroup - 1>
-        keys;  // low bound of the first position below each but the first
+    // Low bound of the first position below each child but the first.
+    std::array<Key, kChildrenPerGroup - 1> keys;
     std::array<std::atomic<Below>, kChildrenPerGroup> children;
   };
 
@@ -163,7 +175,7 @@ class Top {
     std::uint8_t level;  // 0: children are positions
     std::uint8_t count;
     std::array<Key, kGroups> firsts;  // low bound of the first position below each group
-    Group groups[];  // in place of keys that are not there is the greatest, if they are integers
+    Group groups[];  // of integers, the greatest one stands for keys that are not there
 
     static std::size_t bytes(unsigned count) {
       return sizeof(Node) + groups_for(count) * sizeof(Group);
@@ -187,14 +199,15 @@ class Top {
     }
     Node* node(unsigned i) const { return node_of(below(i)); }
 
-    /// Asks for as many lines as a node can have: how many it has says the first of them.
+    /// Prefetches as many lines as a node can have. How many it has would only be known from the
+    /// first of them.
     void prefetch() const {
       for (std::size_t i = 0; i < bytes(kFanout); i += util::kCacheLine)
         __builtin_prefetch(reinterpret_cast<const char*>(this) + i);
     }
   };
 
-  /// What a node has, or shall have.
+  /// The children of a node, for making another one.
   struct Children {
     std::array<Child, kFanout + 1> items;
     unsigned count = 0;
@@ -230,13 +243,13 @@ class Top {
     bool excluded;
   };
 
-  /// What it has found, in a node of the lowest level.
+  /// What a search has found: a child of a node of the lowest level.
   struct Found {
     const Node* node;
     unsigned at;
   };
 
-  /// What becomes of a node: the same one, one or two new ones, or none.
+  /// What takes the place of a node after a change: the same one, one or two new ones, or none.
   struct Change {
     Node* first = nullptr;
     Node* second = nullptr;
@@ -259,15 +272,15 @@ class Top {
   Below below_of(const Position<K>& position) const;
 
   Found find(Goal goal) const;
-  Position<K>* linked(Found found) const;
-  static unsigned last(const Node& node, Goal goal);
+  Position<K>* first_linked(Found found) const;
+  static unsigned last_reached(const Node& node, Goal goal);
 
   Node* make(unsigned level, const Child* begin, const Child* end);
-  Node* fresh(unsigned level, const Child* begin, const Child* end);
+  Node* make_new(unsigned level, const Child* begin, const Child* end);
   void discard(Node* node) { arena_.release(node, Node::bytes(node->count)); }
-  Change with(unsigned level, const Children& children, unsigned added);
+  Change node_with(unsigned level, const Children& children, unsigned added);
   static bool same_key(Key a, Key b);
-  Change replaced(Node& node, unsigned at, Change below);
+  Change with_child(Node& node, unsigned at, Change below);
   Change add(Node& node, Child position);
   Change remove(Node& node, Key low);
   void retire(Node* node);
@@ -289,29 +302,30 @@ class Top {
   std::atomic<Request<K>*> requests_{nullptr};  // a stack, taken as a whole
   util::SpinLock writer_;
 
-  // The writer's.
-  Request<K>* deferred_ = nullptr;    // a stack of requests that there was no memory for
-  std::vector<Node*> built_;          // in the change that the writer is at; has room
-  std::vector<Node*> replaced_;       // by others, in that change; has room
-  Position<K>* succeeded_ = nullptr;  // by a new one, in that change
+  // The following belong to the writer, the last three to the change that it is making. The vectors
+  // have room for all nodes of a change.
+  Request<K>* deferred_ = nullptr;    // a stack of requests that lacked memory
+  std::vector<Node*> built_;          // nodes that the change has made
+  std::vector<Node*> replaced_;       // nodes that it has replaced
+  Position<K>* displaced_ = nullptr;  // the position that it has replaced by one of the same bound
 };
 
 template <class K>
 [[gnu::always_inline]] inline auto Top<K>::find(Goal goal) const -> Found {
   const Node* node = root_.load(std::memory_order_acquire);
   for (;;) {
-    const unsigned at = last(*node, goal);
+    const unsigned at = last_reached(*node, goal);
     if (node->level == 0) return {node, at};
-    // The levels above are in the caches, as long as the lines of the lowest leave them alone.
+    // Only nodes of the lowest level are prefetched: those above are usually in the caches.
     const bool at_last_but_one = node->level == 1;
     node = node->node(at);
     if (at_last_but_one) node->prefetch();
   }
 }
 
-/// From what was found to the first one at its left that has a leaf.
+/// The position that was found, or the first one at its left that has a leaf.
 template <class K>
-Position<K>* Top<K>::linked(Found found) const {
+Position<K>* Top<K>::first_linked(Found found) const {
   for (;;) {
     Position<K>* at = slot_at(found.node->below(found.at)).at;
     if (at->leaf.load() != nullptr) return at;
@@ -320,18 +334,18 @@ Position<K>* Top<K>::linked(Found found) const {
   }
 }
 
-/// What a search finds of a position from now on.
+/// The word by which a search finds a position and its present leaf.
 template <class K>
 auto Top<K>::below_of(const Position<K>& position) const -> Below {
   const Leaf<K>* leaf = position.leaf.load();
   return arena_.ref(&position) | Below{is_cold(leaf) ? 0 : arena_.ref(leaf)} << kLeafShift;
 }
 
-/// The last of the node's keys that reaches the goal; the first one, if none does.
+/// The number of the last key of a node that reaches the goal; 0 if none does.
 template <class K>
-[[gnu::always_inline]] inline unsigned Top<K>::last(const Node& node, Goal goal) {
+[[gnu::always_inline]] inline unsigned Top<K>::last_reached(const Node& node, Goal goal) {
   if constexpr (std::is_integral_v<K>) {
-    // Without a branch on a key, which would be guessed wrong as often as not: then nothing of the
+    // Without a branch on a key, which would be mispredicted half of the time. Then nothing of the
     // caller's next lookup could begin before the key has come from memory.
     const unsigned group =
         std::clamp(util::count_not_above(node.firsts, goal.key), 1U, Node::groups_for(node.count)) -
@@ -357,11 +371,11 @@ void Top<K>::build(std::size_t positions, const Next& next) {
   const auto make_from = [this](unsigned level, std::span<const Child> children) {
     return child_of(make(level, children.data(), children.data() + children.size()));
   };
-  const std::size_t most = std::min<std::size_t>(kBuilt, fanout());
+  const std::size_t most = std::min<std::size_t>(kBuildFanout, fanout());
   std::vector<Child> lower;
   lower.reserve(positions / most + 1);
-  std::array<Bound, kBuilt> some;
-  std::array<Child, kBuilt> children;
+  std::array<Bound, kBuildFanout> some;
+  std::array<Child, kBuildFanout> children;
   for (std::size_t left = positions; left > 0;) {
     const std::span<Bound> bounds(some.data(), std::min(most, left));
     next(bounds);
@@ -399,27 +413,28 @@ auto Top<K>::make(unsigned level, const Child* begin, const Child* end) -> Node*
   return node;
 }
 
-/// The same, as part of a change, which may fail later on.
+/// make() as a part of a change, which discards the node if it fails later.
 template <class K>
-auto Top<K>::fresh(unsigned level, const Child* begin, const Child* end) -> Node* {
+auto Top<K>::make_new(unsigned level, const Child* begin, const Child* end) -> Node* {
   return built_.emplace_back(make(level, begin, end));
 }
 
 /// A node with these children, of which one was just added; two nodes if one can't hold them.
 template <class K>
-auto Top<K>::with(unsigned level, const Children& children, unsigned added) -> Change {
+auto Top<K>::node_with(unsigned level, const Children& children, unsigned added) -> Change {
   const Child* begin = children.items.data();
   const Child* end = begin + children.count;
   const unsigned most = fanout();
-  if (children.count <= most) return {fresh(level, begin, end)};
-  // Behind the last one there may come more: then nodes become full.
+  if (children.count <= most) return {make_new(level, begin, end)};
+  // A child that was added behind all others gets a node of its own, since more are likely to
+  // follow: so ascending loads fill nodes.
   const Child* half = begin + (added == most ? most : children.count / 2);
-  Node* first = fresh(level, begin, half);
-  return {first, fresh(level, half, end)};
+  Node* first = make_new(level, begin, half);
+  return {first, make_new(level, half, end)};
 }
 
-/// Whether it is the same key, and of a string the same bytes in memory: they go with their
-/// position.
+/// Whether two keys are the same; of strings, whether they are the same bytes in memory, which
+/// belong to a position and are released with it.
 template <class K>
 bool Top<K>::same_key(Key a, Key b) {
   if constexpr (std::is_same_v<K, std::string>) {
@@ -429,10 +444,10 @@ bool Top<K>::same_key(Key a, Key b) {
   }
 }
 
-/// The node after its child `at` has become what `below` says. Where that is a store in place, it
-/// publishes what was built, and nothing of the change is left that could fail.
+/// What takes the place of a node when its child `at` has become what `below` says. If one store in
+/// the node is enough, makes it: this publishes what was built, and nothing can fail after it.
 template <class K>
-auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
+auto Top<K>::with_child(Node& node, unsigned at, Change below) -> Change {
   Node* child = node.node(at);
   if (below.first == child) return {&node};
   Change change{&node};
@@ -444,7 +459,7 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
     children.erase(at);
     if (below.first != nullptr) children.insert(at, child_of(below.first));
     if (below.second != nullptr) children.insert(at + 1, child_of(below.second));
-    change = with(node.level, children, at + 1);
+    change = node_with(node.level, children, at + 1);
   } else {
     pm::on_step("nbtree: publish a node");
     node.slot(at).store(child_of(below.first).below, std::memory_order_release);
@@ -455,28 +470,28 @@ auto Top<K>::replaced(Node& node, unsigned at, Change below) -> Change {
 
 template <class K>
 auto Top<K>::add(Node& node, Child position) -> Change {
-  const unsigned at = last(node, Goal::floor(position.low));
+  const unsigned at = last_reached(node, Goal::floor(position.low));
   if (node.level == 0) {
     Children children(node);
-    if (node.key(at) == position.low) {  // of one that is gone
-      succeeded_ = slot_at(node.below(at)).at;
+    if (node.key(at) == position.low) {  // of a position that is no longer in the list
+      displaced_ = slot_at(node.below(at)).at;
       children.items[at] = position;
     } else {
       children.insert(at + 1, position);
     }
-    return with(0, children, at + 1);
+    return node_with(0, children, at + 1);
   }
-  return replaced(node, at, add(*node.node(at), position));
+  return with_child(node, at, add(*node.node(at), position));
 }
 
 template <class K>
 auto Top<K>::remove(Node& node, Key removed) -> Change {
-  const unsigned at = last(node, Goal::floor(removed));
-  if (node.level != 0) return replaced(node, at, remove(*node.node(at), removed));
+  const unsigned at = last_reached(node, Goal::floor(removed));
+  if (node.level != 0) return with_child(node, at, remove(*node.node(at), removed));
   if (node.count == 1) return {};
   Children children(node);
   children.erase(at);
-  return with(0, children, at);
+  return node_with(0, children, at);
 }
 
 template <class K>
@@ -497,7 +512,8 @@ void Top<K>::retire(Leaf<K>* leaf) {
 
 template <class K>
 Top<K>::~Top() {
-  // What has gone is known by whether the other one of its requests was applied.
+  // Releases the positions that are removed. At most one request of a position is deferred: kRemove
+  // needs memory only if kAdd was applied.
   while (Request<K>* request = deferred_) {
     deferred_ = request->next;
     const bool removed = (request->position->top_state() & kRemove) != 0;
@@ -523,8 +539,8 @@ void Top<K>::submit(Request<K>* prepared, Position<K>& position, What what, Leaf
 
 template <class K>
 void Top<K>::apply_all() {
-  // Looks again after it has let go of the lock: a thread that came in between has left its
-  // request to this one.
+  // Looks again after unlocking: a thread that found the lock held has left its request to this
+  // one.
   while (requests_.load() != nullptr) {
     if (!writer_.try_lock()) {
       pm::on_step("nbtree: leave a request to another");
@@ -536,7 +552,7 @@ void Top<K>::apply_all() {
     while (request != nullptr) {
       Request<K>* next = request->next;
       if (!try_apply(*request)) {
-        // Until then `next` of the leaf at the left leads there.
+        // Until it is applied, `next` of the leaf at the left leads to the position.
         request->next = deferred_;
         deferred_ = request;
       }
@@ -545,7 +561,7 @@ void Top<K>::apply_all() {
   }
 }
 
-/// Applies requests that there was no memory for, until there is none again.
+/// Applies the requests that lacked memory, until one does so again.
 template <class K>
 void Top<K>::apply_deferred() {
   while (Request<K>* request = deferred_) {
@@ -575,35 +591,36 @@ template <class K>
 void Top<K>::apply(Request<K>& request) {
   Position<K>& position = *request.position;
   if (request.former != nullptr) {
-    renew(position, request.low);  // its leaf is another one now, so no search finds this any more
+    renew(position, request.low);  // so no search finds the former leaf any more
     retire(std::exchange(request.former, nullptr));
   }
   const unsigned state = change_for(request, position.top_state() | request.what);
-  position.add_top_state(state);  // after the change: who sees that it has gone finds it nowhere
+  position.add_top_state(state);  // after the change: a position that is removed is found nowhere
   if (request.what == kRenew) position.drop_pending_request();
   for (Node* node : replaced_) retire(node);
-  // Both requests have come, and none is pending, so none will name it any more.
+  // Both kAdd and kRemove were requested and no request is pending, so none will name it any more.
   if ((state & kCome) == kCome && !position.has_pending_requests())
     reclaimer_.retire(&position, release_, context_);
 }
 
-/// Adds or removes a position in that state. Returns the state that it has then.
+/// Adds or removes the request's position, as its state allows. Returns its state after that.
 template <class K>
 unsigned Top<K>::change_for(const Request<K>& request, unsigned state) {
   const Position<K>& position = *request.position;
   Node* root = root_.load(std::memory_order_relaxed);
   const unsigned applied = state & ~kCome;
   if (request.what == kAdd && applied == 0) {
-    // What has gone before it came need not come: another one may have its bound by now.
+    // A position that was joined before it was added is not added: another position may have its
+    // bound by now.
     if (position.leaf.load() == nullptr) {
       pm::on_step("nbtree: a position goes before it comes");
       return state | kAdded | kRemoved;
     }
-    succeeded_ = nullptr;
+    displaced_ = nullptr;
     set_root(root, add(*root, {request.low, below_of(position)}));
-    if (succeeded_ != nullptr) {
+    if (displaced_ != nullptr) {
       pm::on_step("nbtree: a position succeeds one that is gone");
-      succeeded_->add_top_state(kRemoved);
+      displaced_->add_top_state(kRemoved);
     }
     return state | kAdded;
   }
@@ -614,13 +631,13 @@ unsigned Top<K>::change_for(const Request<K>& request, unsigned state) {
   return state;
 }
 
-/// Has searches find a position's leaf, if they find the position.
+/// Stores a position's present leaf where searches find the position, if they do.
 template <class K>
 void Top<K>::renew(const Position<K>& position, Key low) {
   Node* node = root_.load(std::memory_order_relaxed);
   const Goal goal = Goal::floor(low);
-  while (node->level != 0) node = node->node(last(*node, goal));
-  const unsigned at = last(*node, goal);
+  while (node->level != 0) node = node->node(last_reached(*node, goal));
+  const unsigned at = last_reached(*node, goal);
   if (slot_at(node->below(at)).at != &position) return;
   pm::on_step("nbtree: renew a leaf");
   node->slot(at).store(below_of(position), std::memory_order_release);
@@ -636,18 +653,18 @@ void Top<K>::renew(std::span<Position<K>* const> positions) {
   apply_all();  // what other threads have left to this one
 }
 
-/// Makes what a change has left of the root the new one.
+/// Publishes the root after a change.
 template <class K>
 void Top<K>::set_root(Node* root, Change change) {
   if (change.first == root) return;
   if (change.second != nullptr) {
     const std::array<Child, 2> both{child_of(change.first), child_of(change.second)};
     pm::on_step("nbtree: the root splits");
-    change.first = fresh(root->level + 1U, both.data(), both.data() + both.size());
+    change.first = make_new(root->level + 1U, both.data(), both.data() + both.size());
   }
   Node* top = change.first;
-  // The first such node is new, but those below it need not be: readers may come to them from the
-  // old root. So all of them are retired, like that.
+  // A root with one child is replaced by the child. The first such root is new, but those below it
+  // need not be, and readers may reach them from the old root. So all of them are retired.
   for (; top->level != 0 && top->count == 1; top = top->node(0)) {
     pm::on_step("nbtree: the root has one child");
     replaced_.push_back(top);
