@@ -44,7 +44,7 @@ std::span<const EngineType> built_in_engines();
 /// The engine types of the plug-ins that pools are opened with.
 const EngineType& plugged_engine(bool ordered);
 
-/// The engines that there are: those of this release, and in test programs the toys too.
+/// The engines that there are: those of this release, and in test programs the sample engines too.
 std::span<const EngineType> engines();
 
 /// The engine of that name; null if there is none.

@@ -1,5 +1,5 @@
 // The engines of the library. A separate source file, since test programs replace it by one that
-// adds the toys of tests/toys.
+// adds the sample engines of tests/samples.
 #include "index/engine.h"
 
 namespace perdix::detail::index {

@@ -1,5 +1,5 @@
 // The traits of the engines of this release. A separate source file, since test programs replace it
-// by one that adds the toys of tests/toys.
+// by one that adds the sample engines of tests/samples.
 #include "engine_list.h"
 
 #include <array>

@@ -8,8 +8,8 @@
 
 namespace perdix::testing {
 
-/// Those of all engines of pairs that index::engines() lists. Test programs with toys link another
-/// list.
+/// Those of all engines of pairs that index::engines() lists. Test programs with sample engines
+/// link another list.
 std::span<const detail::index::EngineTraits> all_engine_traits();
 
 /// Those of one engine. Throws invalid_argument for an engine that has none.

@@ -24,9 +24,9 @@
 #include <fmt/format.h>
 
 #include "crash/plugged_subjects.h"
+#include "samples/points/subject.h"
 #include "testing/explorer.h"
 #include "testing/subjects/subjects.h"
-#include "toys/points/subject.h"
 
 namespace {
 
@@ -34,10 +34,10 @@ using namespace perdix;
 using namespace perdix::testing;
 using Clock = std::chrono::steady_clock;
 
-/// The toys too, and users' indexes.
+/// The sample engines too, and users' indexes.
 std::vector<SubjectEntry> all_subjects() {
   std::vector<SubjectEntry> all = subjects();
-  all.push_back(toys::points::subject());
+  all.push_back(samples::points::subject());
   for (SubjectEntry& entry : plugged_subjects()) all.push_back(std::move(entry));
   return all;
 }

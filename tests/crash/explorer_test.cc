@@ -72,7 +72,7 @@ void expect_found(std::initializer_list<Domain> domains, unsigned rounds = 3) {
   }
 }
 
-TEST(Explorer, PassesSoundToys) {
+TEST(Explorer, PassesSoundFakes) {
   expect_sound<fakes::Numbers<fakes::Cells<CellBug::none>>>();
   expect_sound<fakes::TwinNumbers<false>>();
   expect_sound<fakes::Numbers<fakes::Blocks<false>>>();
@@ -203,7 +203,7 @@ TEST(Explorer, CountsImagesOfAProtocolAsByHand) {
   EXPECT_EQ(counts_of<Sound>(Domain::page_cache).images, 3u);
 }
 
-TEST(Explorer, SuppressionOfEachSiteOfASoundToyIsFound) {
+TEST(Explorer, SuppressionOfEachSiteOfASoundFakeIsFound) {
   using Sound = fakes::Numbers<fakes::Cells<CellBug::none>>;
   Sound subject(Domain::memory_controller);
   std::vector<Sites::Use> uses;

@@ -19,8 +19,8 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "pool/superblock.h"
-#include "toys/engines.h"
-#include "toys/points/points.h"
+#include "samples/engines.h"
+#include "samples/points/points.h"
 #include "util/checksum.h"
 
 namespace perdix::fuzz {
@@ -43,7 +43,7 @@ PoolOptions small() {
 /// Those with which few keys have the structure of many.
 IndexOptions options_of(const std::string& engine) {
   const detail::index::EngineTraits* traits =
-      detail::index::find_traits(engine, toys::AllEngines());
+      detail::index::find_traits(engine, samples::AllEngines());
   return traits == nullptr ? IndexOptions{} : traits->small.value_or(IndexOptions{});
 }
 
@@ -152,7 +152,7 @@ PoolImages::PoolImages(const std::filesystem::path& folder) {
   fill_elf(pool);
   fill_elf_table(pool);
   for (std::uint64_t i = 0; i < 9; ++i)
-    toys::points::Table::open_or_create(pool, "points")->add({i, i * i});
+    samples::points::Table::open_or_create(pool, "points")->add({i, i * i});
   {
     detail::alloc::Session session = pool.core()->allocator().session();
     session.reserve(100);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "index/engine.h"
+#include "samples/engines.h"
 #include "support/typed_index.h"
-#include "toys/engines.h"
 
 namespace perdix::test {
 namespace {
@@ -83,7 +83,8 @@ std::string IndexType::kinds() const {
 }
 
 std::span<const IndexType> index_types() {
-  static const std::vector<IndexType> types = make_types(static_cast<toys::AllEngines*>(nullptr));
+  static const std::vector<IndexType> types =
+      make_types(static_cast<samples::AllEngines*>(nullptr));
   return types;
 }
 

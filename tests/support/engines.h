@@ -1,5 +1,5 @@
 // The engines that every suite runs over, each with all combinations of kinds: those of
-// cmake/engines.cmake, and the toys.
+// cmake/engines.cmake, and the sample engines.
 #pragma once
 
 #include <span>

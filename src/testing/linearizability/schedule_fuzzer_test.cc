@@ -1,5 +1,5 @@
-// The fuzzer on toys: it finds every flaw, finds nothing in the toy without one, and a seed is a
-// schedule.
+// The fuzzer on a map with flaws: it finds every flaw, finds nothing in the map without one, and a
+// seed is a schedule.
 #include "testing/linearizability/schedule_fuzzer.h"
 
 #include <optional>
@@ -8,22 +8,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/linearizability/toy_map.h"
+#include "testing/linearizability/flawed_map.h"
 
 namespace perdix::testing {
 namespace {
 
 using ::testing::IsEmpty;
 
-MakeSystem toys(detail::pm::Domain domain, Flaw flaw) {
-  return [=] { return std::make_unique<ToySystem>(domain, flaw); };
+MakeSystem flawed_systems(detail::pm::Domain domain, Flaw flaw) {
+  return [=] { return std::make_unique<FlawedSystem>(domain, flaw); };
 }
 
 /// The first seed with which a problem shows.
 std::optional<std::uint64_t> first_finding(detail::pm::Domain domain, Flaw flaw,
                                            std::uint64_t seeds) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    if (!run_schedule(toys(domain, flaw), seed).problems.empty()) return seed;
+    if (!run_schedule(flawed_systems(domain, flaw), seed).problems.empty()) return seed;
   }
   return std::nullopt;
 }
@@ -33,7 +33,7 @@ TEST(ScheduleFuzzer, FindsNothingWrongInWhatIsRight) {
        {detail::pm::Domain::cpu_cache, detail::pm::Domain::memory_controller}) {
     std::uint64_t crashes = 0;
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
-      const ScheduleOutcome outcome = run_schedule(toys(domain, Flaw::none), seed);
+      const ScheduleOutcome outcome = run_schedule(flawed_systems(domain, Flaw::none), seed);
       EXPECT_THAT(outcome.problems, IsEmpty()) << "seed " << seed;
       EXPECT_GT(outcome.points, 0u);
       crashes += outcome.crashed;
@@ -43,7 +43,7 @@ TEST(ScheduleFuzzer, FindsNothingWrongInWhatIsRight) {
 }
 
 TEST(ScheduleFuzzer, ASeedIsASchedule) {
-  const MakeSystem make = toys(detail::pm::Domain::memory_controller, Flaw::none);
+  const MakeSystem make = flawed_systems(detail::pm::Domain::memory_controller, Flaw::none);
   std::set<std::uint64_t> seen;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const ScheduleOutcome outcome = run_schedule(make, seed);
@@ -59,7 +59,8 @@ TEST_P(FlawTest, IsFound) {
   const auto seed = first_finding(detail::pm::Domain::memory_controller, GetParam(), 1000);
   ASSERT_TRUE(seed.has_value());
   EXPECT_FALSE(
-      run_schedule(toys(detail::pm::Domain::memory_controller, GetParam()), *seed).problems.empty())
+      run_schedule(flawed_systems(detail::pm::Domain::memory_controller, GetParam()), *seed)
+          .problems.empty())
       << "seed " << *seed << " does not find it again";
   RecordProperty("seed", std::to_string(*seed));
 }

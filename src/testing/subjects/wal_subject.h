@@ -1,5 +1,5 @@
-// The log alone, below a toy index: leaves of a few words, whose changes go to the log first and to
-// the leaf when their chain is merged.
+// The log alone, below a minimal index: leaves of a few words, whose changes go to the log first
+// and to the leaf when their chain is merged.
 //
 // Its contents are the values that leaf and chain hold together; its check is the log's own, and
 // that the allocated blocks are those of the log and of the values. Steps append, with sessions of

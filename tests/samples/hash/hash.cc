@@ -1,11 +1,11 @@
-#include "toys/hash/hash.h"
+#include "samples/hash/hash.h"
 
 #include "index/common/limits.h"
 #include "index/common/open_or_remove.h"
 #include "index/common/point_index.h"
 #include "pool/as_errors.h"
 
-namespace perdix::toys {
+namespace perdix::samples {
 
 namespace hash {
 
@@ -72,7 +72,7 @@ IndexStats Table<K, V>::stats() const {
 }  // namespace hash
 
 template <Storable K, Storable V>
-ToyHash<K, V>::ToyHash(const Pool& pool, std::string_view name)
+SampleHash<K, V>::SampleHash(const Pool& pool, std::string_view name)
     : PointIndex<hash::Table<K, V>, K, V>(
           detail::index::open_typed<hash::Table<K, V>, K, V>(pool, name, hash::kEngineName, {})) {}
 
@@ -81,25 +81,25 @@ template class hash::Table<std::uint64_t, std::string>;
 template class hash::Table<std::string, std::uint64_t>;
 template class hash::Table<std::string, std::string>;
 
-}  // namespace perdix::toys
+}  // namespace perdix::samples
 
 namespace perdix {
 
-template class PointIndex<toys::hash::Table<std::uint64_t, std::uint64_t>, std::uint64_t,
+template class PointIndex<samples::hash::Table<std::uint64_t, std::uint64_t>, std::uint64_t,
                           std::uint64_t>;
-template class PointIndex<toys::hash::Table<std::uint64_t, std::string>, std::uint64_t,
+template class PointIndex<samples::hash::Table<std::uint64_t, std::string>, std::uint64_t,
                           std::string>;
-template class PointIndex<toys::hash::Table<std::string, std::uint64_t>, std::string,
+template class PointIndex<samples::hash::Table<std::string, std::uint64_t>, std::string,
                           std::uint64_t>;
-template class PointIndex<toys::hash::Table<std::string, std::string>, std::string, std::string>;
+template class PointIndex<samples::hash::Table<std::string, std::string>, std::string, std::string>;
 
 }  // namespace perdix
 
-namespace perdix::toys {
+namespace perdix::samples {
 
-template class ToyHash<std::uint64_t, std::uint64_t>;
-template class ToyHash<std::uint64_t, std::string>;
-template class ToyHash<std::string, std::uint64_t>;
-template class ToyHash<std::string, std::string>;
+template class SampleHash<std::uint64_t, std::uint64_t>;
+template class SampleHash<std::uint64_t, std::string>;
+template class SampleHash<std::string, std::uint64_t>;
+template class SampleHash<std::string, std::string>;
 
-}  // namespace perdix::toys
+}  // namespace perdix::samples

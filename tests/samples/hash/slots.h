@@ -1,5 +1,5 @@
-// The toy hash index without its types and its lock: bytes to bytes. Not thread-safe, but for const
-// functions beside each other.
+// The sample hash index without its types and its lock: bytes to bytes. Not thread-safe, but for
+// const functions beside each other.
 //
 // Every commit changes one word, a slot or the root, by an alloc::Session. So a crash leaves the
 // index as it was before a call or after it, and blocks are allocated and freed with the commit or
@@ -17,9 +17,9 @@
 #include "index/common/codec.h"
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
-#include "toys/hash/layout.h"
+#include "samples/hash/layout.h"
 
-namespace perdix::toys::hash {
+namespace perdix::samples::hash {
 
 class Slots {
  public:
@@ -56,4 +56,4 @@ class Slots {
   std::uint64_t used_ = 0;  // upper bound of the slots that are not kNever
 };
 
-}  // namespace perdix::toys::hash
+}  // namespace perdix::samples::hash

@@ -1,4 +1,4 @@
-// The toy hash index: an engine of pairs without order, as small as one can be. It stays in the
+// The sample hash index: an engine of pairs without order, as small as one can be. It stays in the
 // suites as the example of "Add an engine" in CONTRIBUTING.md. A lock makes it thread-safe.
 #pragma once
 
@@ -18,13 +18,13 @@
 #include "index/common/value_of.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
-#include "toys/hash/slots.h"
+#include "samples/hash/slots.h"
 
-namespace perdix::toys {
+namespace perdix::samples {
 
 namespace hash {
 
-inline constexpr std::string_view kEngineName = "toy_hash";
+inline constexpr std::string_view kEngineName = "sample_hash";
 
 template <class K, class V>
 class Table final : public detail::pool::OpenIndex {
@@ -110,9 +110,9 @@ class Table final : public detail::pool::OpenIndex {
 
 /// A durable map without order.
 template <Storable K, Storable V>
-class ToyHash : public PointIndex<hash::Table<K, V>, K, V> {
+class SampleHash : public PointIndex<hash::Table<K, V>, K, V> {
  public:
-  ToyHash(const Pool& pool, std::string_view name);
+  SampleHash(const Pool& pool, std::string_view name);
 };
 
-}  // namespace perdix::toys
+}  // namespace perdix::samples

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tool with engines that it does not know: a hash index, and an index that is no map.
 
-tests/toys/tool_test.py TOOL_WITH_TOYS TOOL_WITHOUT ADD_TOY_POINTS [unittest arguments]
+tests/samples/tool_test.py TOOL_WITH_SAMPLES TOOL_WITHOUT ADD_SAMPLE_POINTS [unittest arguments]
 """
 
 import json
@@ -11,12 +11,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-TOOL = WITHOUT_TOYS = ADD_POINTS = None
+TOOL = WITHOUT_SAMPLES = ADD_POINTS = None
 
 
-class Toys(unittest.TestCase):
+class Samples(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="perdix-toys-test-")
+        scratch = tempfile.TemporaryDirectory(prefix="perdix-samples-test-")
         self.addCleanup(scratch.cleanup)
         self.directory = Path(scratch.name)
         self.pool = str(self.directory / "test.pool")
@@ -32,16 +32,16 @@ class Toys(unittest.TestCase):
         return json.loads(self.run_tool("info", self.pool, "--json", **options))["indexes"]
 
 
-class ToyHash(Toys):
+class SampleHash(Samples):
     def test_survives_dump_and_load(self):
         rows = "".join(f"key{i}\tvalue{i}\n" for i in range(500)).encode()
-        self.run_tool("load", self.pool, "rows", "-", "--engine", "toy_hash", stdin=rows)
+        self.run_tool("load", self.pool, "rows", "-", "--engine", "sample_hash", stdin=rows)
         self.assertEqual(self.run_tool("get", self.pool, "rows", "key77"), "value77\n")
         dump = self.run_tool("dump", self.pool, "rows")
         self.run_tool("load", self.pool, "copy", "-", stdin=dump.encode())
         copy = self.run_tool("dump", self.pool, "copy", "--no-header")
         self.assertEqual(sorted(copy.encode().splitlines()), sorted(rows.splitlines()))
-        self.assertEqual({index["engine"] for index in self.indexes()}, {"toy_hash"})
+        self.assertEqual({index["engine"] for index in self.indexes()}, {"sample_hash"})
         self.run_tool("load", self.pool, "sorted", "-", "--engine", "sptree",
                       stdin=copy.encode())
         self.assertEqual(self.run_tool("dump", self.pool, "sorted", "--no-header").splitlines(),
@@ -49,12 +49,12 @@ class ToyHash(Toys):
         self.assertIn("1,500 pairs", self.run_tool("check", self.pool))
 
     def test_has_no_scan(self):
-        self.run_tool("put", self.pool, "rows", "k", "v", "--engine", "toy_hash")
+        self.run_tool("put", self.pool, "rows", "k", "v", "--engine", "sample_hash")
         message = self.run_tool("scan", self.pool, "rows", status=2)
         self.assertIn("keeps no order", message)
 
 
-class ToyPoints(Toys):
+class SamplePoints(Samples):
     def setUp(self):
         super().setUp()
         for i in range(9):
@@ -63,9 +63,9 @@ class ToyPoints(Toys):
 
     def test_shows_in_info_and_check(self):
         points = {index["name"]: index for index in self.indexes()}["points"]
-        self.assertEqual(points, {"name": "points", "engine": "toy_points", "holds": "points"})
+        self.assertEqual(points, {"name": "points", "engine": "sample_points", "holds": "points"})
         self.assertRegex(self.run_tool("info", self.pool, "--stats"),
-                         r"points +toy_points +points")
+                         r"points +sample_points +points")
         self.assertIn("10 pairs", self.run_tool("check", self.pool))
 
     def test_is_no_map(self):
@@ -79,14 +79,14 @@ class ToyPoints(Toys):
         self.run_tool("check", self.pool)
 
     def test_is_left_alone_by_a_tool_that_does_not_know_it(self):
-        self.run_tool("drop", self.pool, "points", status=2, tool=WITHOUT_TOYS)
-        self.run_tool("get", self.pool, "points", "k", status=2, tool=WITHOUT_TOYS)
-        self.assertEqual(self.run_tool("get", self.pool, "pairs", "k", tool=WITHOUT_TOYS), "v\n")
-        self.assertEqual(len(self.indexes(tool=WITHOUT_TOYS)), 2)
+        self.run_tool("drop", self.pool, "points", status=2, tool=WITHOUT_SAMPLES)
+        self.run_tool("get", self.pool, "points", "k", status=2, tool=WITHOUT_SAMPLES)
+        self.assertEqual(self.run_tool("get", self.pool, "pairs", "k", tool=WITHOUT_SAMPLES), "v\n")
+        self.assertEqual(len(self.indexes(tool=WITHOUT_SAMPLES)), 2)
         self.assertIn("10 pairs", self.run_tool("check", self.pool))
 
 
 if __name__ == "__main__":
-    TOOL, WITHOUT_TOYS, ADD_POINTS = sys.argv[1:4]
+    TOOL, WITHOUT_SAMPLES, ADD_POINTS = sys.argv[1:4]
     del sys.argv[1:4]
     unittest.main()

@@ -1,4 +1,4 @@
-// A toy table of points in the plane: an index that is no map, as small as one can be. It has no
+// A sample table of points in the plane: an index that is no map, as small as one can be. It has no
 // keys, so it is no perdix::Index; pools, `perdix info`, `check` and `drop` know it all the same.
 // Thread-safe by a lock.
 //
@@ -21,9 +21,9 @@
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
-namespace perdix::toys::points {
+namespace perdix::samples::points {
 
-inline constexpr std::string_view kEngineName = "toy_points";
+inline constexpr std::string_view kEngineName = "sample_points";
 
 struct Point {
   std::uint64_t x;
@@ -57,4 +57,4 @@ class Table final : public detail::pool::OpenIndex {
 
 detail::index::EngineType engine();
 
-}  // namespace perdix::toys::points
+}  // namespace perdix::samples::points

@@ -1,5 +1,5 @@
 // An index that is no map, among indexes that are.
-#include "toys/points/points.h"
+#include "samples/points/points.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "pm/test_files.h"
 
-namespace perdix::toys::points {
+namespace perdix::samples::points {
 namespace {
 
 using testing_files::expect_error;
@@ -52,7 +52,7 @@ TEST_F(PointsTest, IsNoMap) {
   expect_error(Errc::unsupported, "holds points", [&] {
     Index::open_or_create(pool_, {"new", std::string(kEngineName), Kind::u64, Kind::u64});
   });
-  expect_error(Errc::wrong_engine, "toy_points",
+  expect_error(Errc::wrong_engine, "sample_points",
                [&] { SpTree<std::uint64_t, std::uint64_t>(pool_, "points"); });
   expect_error(Errc::wrong_engine, "sptree", [&] { Table::open_or_create(pool_, "pairs"); });
   const auto engines = Index::engines();
@@ -61,4 +61,4 @@ TEST_F(PointsTest, IsNoMap) {
 }
 
 }  // namespace
-}  // namespace perdix::toys::points
+}  // namespace perdix::samples::points

@@ -1,15 +1,15 @@
-#include "toys/points/subject.h"
+#include "samples/points/subject.h"
 
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pool/pool_core.h"
+#include "samples/points/points.h"
 #include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
-#include "toys/points/points.h"
 
-namespace perdix::toys::points {
+namespace perdix::samples::points {
 namespace {
 
 using testing::State;
@@ -95,8 +95,8 @@ class PointsSubject final : public testing::Subject {
 }  // namespace
 
 testing::SubjectEntry subject() {
-  return {"toy_points", 1,
+  return {"sample_points", 1,
           [](detail::pm::Domain domain) { return std::make_unique<PointsSubject>(domain); }};
 }
 
-}  // namespace perdix::toys::points
+}  // namespace perdix::samples::points

@@ -1,4 +1,4 @@
-#include "toys/points/points.h"
+#include "samples/points/points.h"
 
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@
 #include "pm/access.h"
 #include "pool/pool_core.h"
 
-namespace perdix::toys::points {
+namespace perdix::samples::points {
 namespace {
 
 struct Block {
@@ -35,7 +35,7 @@ struct Rows {
   }
 
   [[noreturn]] static void throw_corrupt(const detail::pool::PoolCore& pool) {
-    throw Error(Errc::corrupt, fmt::format("{}: a table of toy points is damaged; run `perdix "
+    throw Error(Errc::corrupt, fmt::format("{}: a table of sample points is damaged; run `perdix "
                                            "check` on the pool",
                                            pool.path().string()));
   }
@@ -143,4 +143,4 @@ detail::index::EngineType engine() {
           }};
 }
 
-}  // namespace perdix::toys::points
+}  // namespace perdix::samples::points

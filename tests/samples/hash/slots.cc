@@ -1,4 +1,4 @@
-#include "toys/hash/slots.h"
+#include "samples/hash/slots.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 #include "pm/access.h"
 #include "util/hash.h"
 
-namespace perdix::toys::hash {
+namespace perdix::samples::hash {
 namespace {
 
 using KeySize = std::uint32_t;
@@ -21,7 +21,7 @@ using KeySize = std::uint32_t;
 constexpr std::uint64_t kFirstSize = 32;
 
 [[noreturn]] void throw_corrupt(const detail::pool::PoolCore& pool) {
-  throw Error(Errc::corrupt, fmt::format("{}: an array of a toy hash index is damaged; run "
+  throw Error(Errc::corrupt, fmt::format("{}: an array of a sample hash index is damaged; run "
                                          "`perdix check` on the pool",
                                          pool.path().string()));
 }
@@ -204,4 +204,4 @@ void Slots::replace_array(std::uint64_t size) {
   used_ = pairs_;
 }
 
-}  // namespace perdix::toys::hash
+}  // namespace perdix::samples::hash

@@ -1,4 +1,4 @@
-// What the toy hash index keeps in PM: one array of slots, and a blob for each pair.
+// What the sample hash index keeps in PM: one array of slots, and a blob for each pair.
 //
 //   T1  A slot is kNever, kErased, or the word of an allocated blob (index/common/codec.h), tagged
 //       with the key's hash16: four bytes with the size of the key, the key, the value.
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace perdix::toys::hash {
+namespace perdix::samples::hash {
 
 inline constexpr std::uint64_t kNever = 0;   // no pair since the array was made
 inline constexpr std::uint64_t kErased = 1;  // no pair any more
@@ -19,4 +19,4 @@ struct Array {
 };
 static_assert(sizeof(Array) == 8);
 
-}  // namespace perdix::toys::hash
+}  // namespace perdix::samples::hash

@@ -31,7 +31,7 @@ enum class Flaw {
   erase_comes_back,           ///< recovery forgets the last erase
 };
 
-class ToyMap final : public Map {
+class FlawedMap final : public Map {
  public:
   static constexpr std::size_t kKeys = 80;
 
@@ -39,7 +39,7 @@ class ToyMap final : public Map {
     std::uint64_t word = 0;
   };
 
-  ToyMap(std::vector<Slot>& slots, const detail::pm::Persister& pm, Flaw flaw)
+  FlawedMap(std::vector<Slot>& slots, const detail::pm::Persister& pm, Flaw flaw)
       : slots_(slots), pm_(pm), flaw_(flaw) {}
 
   std::optional<Value> get(Key key) override {
@@ -142,9 +142,9 @@ class ToyMap final : public Map {
   std::vector<Slot> copied_;
 };
 
-class ToySystem final : public System {
+class FlawedSystem final : public System {
  public:
-  ToySystem(detail::pm::Domain domain, Flaw flaw) : pm_(domain), flaw_(flaw) {}
+  FlawedSystem(detail::pm::Domain domain, Flaw flaw) : pm_(domain), flaw_(flaw) {}
 
   Map& map() override { return map_; }
   std::span<std::byte> memory() override { return std::as_writable_bytes(std::span(slots_)); }
@@ -153,10 +153,10 @@ class ToySystem final : public System {
   }
 
   std::unique_ptr<System> recover(const SparseBytes& image) override {
-    auto system = std::make_unique<ToySystem>(pm_.domain(), flaw_);
+    auto system = std::make_unique<FlawedSystem>(pm_.domain(), flaw_);
     image.copy_to(system->memory());
     if (flaw_ == Flaw::erase_comes_back) {
-      for (ToyMap::Slot& slot : system->slots_) slot.word += slot.word == 0;
+      for (FlawedMap::Slot& slot : system->slots_) slot.word += slot.word == 0;
     }
     return system;
   }
@@ -164,8 +164,8 @@ class ToySystem final : public System {
  private:
   detail::pm::Persister pm_;
   Flaw flaw_;
-  std::vector<ToyMap::Slot> slots_ = std::vector<ToyMap::Slot>(ToyMap::kKeys);
-  ToyMap map_{slots_, pm_, flaw_};
+  std::vector<FlawedMap::Slot> slots_ = std::vector<FlawedMap::Slot>(FlawedMap::kKeys);
+  FlawedMap map_{slots_, pm_, flaw_};
 };
 
 }  // namespace perdix::testing

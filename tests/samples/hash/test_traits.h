@@ -1,14 +1,14 @@
-// What the suites must know of the toy hash index.
+// What the suites must know of the sample hash index.
 #pragma once
 
 #include "index/common/engine_traits.h"
-#include "toys/hash/hash.h"
+#include "samples/hash/hash.h"
 
-namespace perdix::toys::hash {
+namespace perdix::samples::hash {
 
 struct TestTraits {
   template <Storable K, Storable V>
-  using Index = ToyHash<K, V>;
+  using Index = SampleHash<K, V>;
 
   static constexpr detail::index::EngineTraits kTraits = {
       .engine = kEngineName,
@@ -22,4 +22,4 @@ struct TestTraits {
   };
 };
 
-}  // namespace perdix::toys::hash
+}  // namespace perdix::samples::hash
