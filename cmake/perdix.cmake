@@ -175,20 +175,26 @@ function(perdix_unit_test name)
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# perdix_command_test(name LABEL label COMMAND command... [TIMEOUT seconds] [BUILDS target...])
+# perdix_command_test(name LABEL label COMMAND command... [TIMEOUT seconds] [SECONDS seconds]
+#                     [BUILDS target...])
 # A test that is a command; it passes if the command returns 0. BUILDS are the programs that it
-# runs.
+# runs. SECONDS says about how long it takes, for those that take long: they begin first, so that
+# none of them is left alone at the end.
 function(perdix_command_test name)
   if(NOT PERDIX_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "COMMAND;BUILDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;SECONDS" "COMMAND;BUILDS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
+  if(NOT ARG_SECONDS)
+    set(ARG_SECONDS 1)
+  endif()
   perdix_require_label(${name} "${ARG_LABEL}")
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+    COST ${ARG_SECONDS})
   if(ARG_BUILDS)
     add_dependencies(tests-${ARG_LABEL} ${ARG_BUILDS})
   endif()
