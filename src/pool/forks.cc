@@ -9,6 +9,7 @@
 #include <perdix/error.h>
 
 #include "epoch/fork.h"
+#include "pool/lost_pages.h"
 
 namespace perdix::detail::pool {
 namespace {
@@ -49,6 +50,7 @@ void after_in_child() noexcept {
   mine.descriptors.clear();
   const bool stopped = mine.epochs_stopped;
   if (!stopped) mine.forked_in_guard = true;
+  LostPages::forget_other_threads();
   NoFork::mutex().unlock();
   if (stopped) epoch::go_on_in_child();
 }

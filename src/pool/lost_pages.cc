@@ -6,22 +6,23 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
 
 #include <fmt/format.h>
 
 #include <perdix/bus_errors.h>
 #include <perdix/error.h>
 
+#include "pm/no_fork.h"
+
 namespace perdix::detail::pool {
 namespace {
 
-std::mutex list_mutex;  // of those that change the list
-std::atomic<LostPages*> first{nullptr};
-std::atomic<int> readers{0};  // of the list
+using pm::NoFork;
 
-std::mutex handler_mutex;         // of those that install the handler
-struct sigaction handler_before;  // whom errors go to that are no pool's
+// NoFork guards changes of the list and of the handler.
+std::atomic<LostPages*> first{nullptr};
+std::atomic<int> readers{0};      // of the list
+struct sigaction handler_before;  // where errors go whose address is no pool's
 
 /// Keeps entries of the list from going away.
 class Reading {
@@ -57,20 +58,22 @@ void on_bus_error(int signal, siginfo_t* info, void* context) noexcept {
 }  // namespace
 
 LostPages::LostPages(pm::Mapping& mapping, Health& health) : mapping_(mapping), health_(health) {
-  const std::lock_guard lock(list_mutex);
+  const NoFork no_fork;
   next_ = first.load();
   first = this;
 }
 
 LostPages::~LostPages() {
   {
-    const std::lock_guard lock(list_mutex);
+    const NoFork no_fork;
     std::atomic<LostPages*>* place = &first;
     while (*place != this) place = &(*place).load()->next_;
     *place = next_.load();
   }
   while (readers > 0) ::sched_yield();
 }
+
+void LostPages::forget_other_threads() noexcept { readers = 0; }
 
 /// A child of fork() has the list, but none of the mappings.
 bool LostPages::contains(const void* address) const noexcept {
@@ -95,7 +98,7 @@ namespace perdix {
 
 void handle_bus_errors() {
   namespace pool = detail::pool;
-  const std::lock_guard lock(pool::handler_mutex);
+  const detail::pm::NoFork no_fork;
   struct sigaction current {};
   struct sigaction ours {};
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;

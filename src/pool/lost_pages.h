@@ -30,6 +30,9 @@ class LostPages {
   /// none has, or the kernel refuses.
   static bool replace(const void* address) noexcept;
 
+  /// In a child of fork(): handlers that ran in other threads do not exist here.
+  static void forget_other_threads() noexcept;
+
  private:
   bool contains(const void* address) const noexcept;
 

@@ -169,6 +169,18 @@ TEST_F(LostPagesTest, SignalThatAProcessSendsIsNoFault) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << status;
 }
 
+TEST_F(LostPagesTest, ChildHasPoolsToo) {
+  const auto core = PoolCore::create(path_, small_options());
+  EXPECT_TRUE(testing_files::true_in_child([&] {
+    const auto other = PoolCore::create(directory_.file("other.pool"), small_options());
+    lose_page(word(*other, kPlace));
+    EXPECT_EQ(load(word(*other, kPlace)), 0u);
+    expect_failed(*other);
+    return !HasFailure();
+  }));
+  core->require_usable();
+}
+
 // A child has the list of pools, but what lies at their addresses is its own.
 TEST_F(LostPagesTest, ChildTakesNoPageForThatOfAPool) {
   const auto core = PoolCore::create(path_, small_options());
