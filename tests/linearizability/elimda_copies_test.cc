@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include <perdix/elimda.h>
 #include <perdix/pool.h>
 
+#include "index/elimda/shape.h"
 #include "index/elimda/test_traits.h"
 #include "pm/probe.h"
 #include "util/test_directory.h"
@@ -124,6 +128,107 @@ TEST(ElimDaCopies, AreDroppedDurably) {
   }
   EXPECT_GT(probe.dropped(), 0U);
   EXPECT_EQ(index.check().problems, std::vector<std::string>());
+}
+
+/// Holds a thread that makes a segment warm before it reads the second bucket. Lets it go when
+/// another thread has relocated that bucket's pairs and is about to make durable that their bits in
+/// the backup log go, and waits until it has ended.
+class LateResumer final : public QuietProbe {
+ public:
+  void hold(std::thread::id thread) { held_ = thread; }
+  void await_hold() { holding_.get_future().wait(); }
+  void end_of_thread() { ended_.set_value(); }
+  bool was_released() const { return was_released_; }
+  unsigned dropped() const { return dropped_; }
+
+  void on_step(const char* name) override {
+    const std::string_view step(name);
+    if (is_held()) {
+      if (step == "elimda: a bucket becomes warm") ++made_;
+      if (step == "elimda: a copy is dropped from the backup log") ++dropped_;
+    } else if (step == "elimda: pairs are in the PM table and the backup log") {
+      in_both_ = true;
+    }
+  }
+  void on_read(const void*, std::size_t) override {
+    if (!is_held() || made_ != 1 || std::exchange(was_held_, true)) return;
+    holding_.set_value();
+    release_.get_future().wait();
+  }
+  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override {
+    release();
+    return true;
+  }
+  bool on_commit(std::span<const detail::pm::Change>, const detail::pm::Site&) override {
+    release();
+    return true;
+  }
+
+ private:
+  bool is_held() const { return std::this_thread::get_id() == held_; }
+  void release() {
+    if (is_held() || !std::exchange(in_both_, false)) return;
+    was_released_ = true;
+    release_.set_value();
+    ended_.get_future().wait();
+  }
+
+  std::thread::id held_;
+  unsigned made_ = 0, dropped_ = 0;  // by the held thread
+  bool was_held_ = false;
+  bool in_both_ = false, was_released_ = false;  // of the other thread
+  std::promise<void> holding_, release_, ended_;
+};
+
+/// Numbers of the second bucket of one segment, whatever its depth.
+std::vector<Number> numbers_of_one_bucket(std::size_t count) {
+  std::vector<Number> numbers;
+  for (Number number = 0; numbers.size() < count; ++number) {
+    const auto hash = detail::index::elimda::hash_of(number);
+    if (hash.prefix(8) == 0 && hash.bucket(2) == 1) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// A thread that is late in making a segment warm finds pairs in the PM table that were relocated
+// since, and their bits still set. Either this thread or the one that relocates clears a bit, and
+// that one alone takes the pair from the unit's count. Otherwise the unit is used again while pairs
+// in it count.
+TEST(ElimDaCopies, AreForgottenOnceBesideARelocation) {
+  for (const auto domain : {DomainChoice::memory_controller, DomainChoice::page_cache}) {
+    PoolOptions pool_options;
+    pool_options.durability = Durability::power;
+    pool_options.domain = domain;
+    pool_options.max_size = std::uint64_t{64} << 20;
+    const testing_files::TempDirectory folder{testing_files::memory_directory()};
+    const auto path = folder.path() / "pool";
+    const std::vector<Number> numbers = numbers_of_one_bucket(16);
+    {
+      const Pool pool = Pool::create(path, pool_options);
+      Index index(pool, "t", options());
+      for (int i = 0; i < 4; ++i) index.put(numbers[i], i);
+    }
+    const Pool pool = Pool::open(path, pool_options);
+    Index index(pool, "t", options());
+    LateResumer probe;
+    std::promise<void> begin;
+    std::thread late([&, began = begin.get_future()]() mutable {
+      began.wait();
+      EXPECT_EQ(index.get(numbers[0]), std::optional<Number>(0));
+      probe.end_of_thread();
+    });
+    probe.hold(late.get_id());
+    begin.set_value();
+    probe.await_hold();
+    Number count = 4;
+    for (; count < numbers.size() && !probe.was_released(); ++count)
+      index.put(numbers[count], count);
+    ASSERT_TRUE(probe.was_released()) << "no pair was relocated";
+    late.join();
+    EXPECT_EQ(probe.dropped(), 4U);
+    EXPECT_EQ(index.check().problems, std::vector<std::string>());
+    for (Number i = 0; i < count; ++i) EXPECT_EQ(index.get(numbers[i]), std::optional<Number>(i));
+  }
 }
 
 }  // namespace

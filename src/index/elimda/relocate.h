@@ -297,25 +297,18 @@ void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
 
 template <class K, class V>
 void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
-  std::uint64_t cleared = 0;  // a thread that is late in resuming may be faster: resumer.h
-  if (pm().commits_as_one()) {
-    // Before one of the pairs can be erased, which would come back else. Nothing shows that this is
-    // needed where the next insert comes before the erase and syncs the same page.
-    pm::Changes changes;
-    for (const DPair& pair : pairs)
-      changes.add({&backup_.word(pair.ref), backup_.bit(pair.ref), 0});
-    for (std::size_t i = 0; i < pairs.size(); ++i)
-      cleared |= std::uint64_t{backup_.counts(pairs[i].ref)} << i;
-    pm().commit(changes.all());
-  } else {
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      std::uint64_t& word = backup_.word(pairs[i].ref);
-      const bool changed = change_bits(pm(), {&word, backup_.bit(pairs[i].ref), 0});
-      cleared |= std::uint64_t{changed} << i;
-      pm().flush(&word, sizeof word);  // fenced below
-    }
-    pm().fence();  // before the units may be used again, and the pairs erased
+  // A thread that is late in making the segment warm may clear some of them first, and then calls
+  // forget() itself: drop_copy() in resumer.h. So each bit is cleared by a compare-and-swap, in
+  // every domain, which says which thread has done it; a commit does not.
+  std::uint64_t cleared = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    std::uint64_t& word = backup_.word(pairs[i].ref);
+    const bool changed = change_bits(pm(), {&word, backup_.bit(pairs[i].ref), 0});
+    cleared |= std::uint64_t{changed} << i;
+    pm().flush(&word, sizeof word);  // fenced below
   }
+  // Before the units may be used again, and before one of the pairs is erased: it would come back.
+  pm().fence();
   for (; cleared != 0; cleared &= cleared - 1)
     backup_.forget(pairs[static_cast<std::size_t>(std::countr_zero(cleared))].ref);
 }
