@@ -57,7 +57,8 @@ void BackupLog::load_uses(Chunk& chunk, Unit first) {
   }
 }
 
-/// Room in DRAM for one more chunk; its number. Throws bad_alloc.
+/// Makes room in DRAM for one more chunk and returns its number. Throws bad_alloc, and out_of_space
+/// if there are as many chunks as can be numbered.
 unsigned BackupLog::make_room() {
   const unsigned chunk = chunk_count_.load(std::memory_order_relaxed);
   if (chunk / kBlock == blocks_.size())
@@ -80,7 +81,8 @@ void BackupLog::append(pm::Offset offset, unsigned chunk) {
   chunk_count_.store(chunk + 1, std::memory_order_release);
 }
 
-/// A chunk without pairs that count, linked before the others by the root's word.
+/// Allocates a chunk without pairs that count, links it before the others by the root's word, and
+/// adds its units to the free ones. The caller holds growing_. Throws out_of_space, bad_alloc.
 void BackupLog::add_chunk() {
   const unsigned chunk = make_room();
   const pm::Persister& pm = pool_.pm();
@@ -98,8 +100,8 @@ void BackupLog::add_chunk() {
   for (unsigned i = chunk_units_; i > 0; --i) free_.push_back(chunk * chunk_units_ + i - 1);
 }
 
-/// Takes all units of a chunk off the list of free units; false, and nothing has happened, if not
-/// all are there.
+/// Takes all units of a chunk off the list of free units. Returns false, and has changed nothing,
+/// if some of them are in use.
 bool BackupLog::withdraw_units(unsigned chunk) {
   const std::lock_guard lock(free_lock_);
   const auto of_chunk = [&](Unit unit) { return unit / chunk_units_ == chunk; };
@@ -108,7 +110,8 @@ bool BackupLog::withdraw_units(unsigned chunk) {
   return true;
 }
 
-/// Takes a chunk out of the list in PM and frees it. No pair in it counts.
+/// Takes a chunk out of the list in PM and frees it. No unit of it is in use or free, and the
+/// caller holds growing_. Throws corrupt, bad_alloc.
 void BackupLog::unlink(Chunk& chunk) {
   const pm::Offset offset = pool_.offset(chunk.words) - sizeof(ChunkHead);
   std::uint64_t* link = &root_.chunks;
@@ -155,7 +158,7 @@ BackupLog::Unit BackupLog::take() {
 }
 
 void BackupLog::drop(Unit unit) {
-  // acq_rel: all uses of the unit come before its reuse.
+  // acq_rel: all accesses by its former users come before the unit is used again.
   if (uses(unit).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(free_lock_);
   free_.push_back(unit);

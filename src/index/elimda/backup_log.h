@@ -1,14 +1,24 @@
 // The backup log: units of pairs in PM that are not in the PM table yet (ElimDa paper, 3.2, 3.3).
-// Units lie in chunks, in any order. A unit is used again when none of its pairs counts any more,
-// which the paper keeps in a bitmap in DRAM only; here the bits are in PM (E4), so that opening
-// need not guess which pairs had been relocated, and in DRAM each unit has a count of them.
+// Units lie in chunks, in any order. A unit is free again when none of its pairs counts any more.
+// The paper keeps that in a bitmap in DRAM only. Here the bits are in PM (E4), so that opening does
+// not have to guess which pairs were relocated; in DRAM each unit has the number of its set bits.
+//
+//   Unit unit = log.take();            // pinned: in use until unpin()
+//   log.count(unit, n);                // n pairs of it are going to count
+//   ...                                // stores the pairs, then the words with their bits
+//   log.unpin(unit);
+//   ...                                // later, for each pair: clears its bit, durably, then
+//   log.forget(log.ref(unit, slot));   // the last of these frees the unit
 //
 // Rules:
 //   1. take() gives a unit to one thread, which fills it, publishes it and unpins it.
-//   2. Bits that are set are cleared by the holder of the lock of their pair's bucket, durably,
-//      before it calls forget(). So what forget() or unpin() frees has no bit in PM.
-//   3. Words are read by any thread. A pair that was read counts if its bit was set before and the
-//      unit had not been given back: callers know, by a lock or by validating.
+//   2. A set bit is cleared by the holder of the lock of its pair's bucket, durably, before that
+//      thread calls forget(). So a unit that forget() or unpin() frees has no bit set in PM. (While
+//      a segment becomes warm, several threads may try to clear a bit: resumer.h. Only the one that
+//      has cleared it calls forget().)
+//   3. Any thread may read words and pairs. A pair counts if its bit was set before the pair was
+//      read and the unit was not freed in between. The reader ensures the latter by a lock, or
+//      validates.
 //
 // Thread-safe.
 #pragma once
@@ -38,22 +48,24 @@ class BackupLog {
   BackupLog& operator=(const BackupLog&) = delete;
   ~BackupLog();
 
-  /// Finds all chunks, and which units are free. Throws corrupt. Cost: 8 bytes for each sixteen
-  /// pairs.
+  /// Finds all chunks, and which units are free. Throws corrupt, out_of_space, bad_alloc. Cost:
+  /// reads 8 bytes for each sixteen pairs.
   void open();
 
-  /// A free unit, pinned. Throws out_of_space, bad_alloc: nothing has happened then.
+  /// Returns a free unit, pinned. Adds a chunk if there is none. Throws out_of_space, bad_alloc:
+  /// nothing has happened then.
   Unit take();
 
-  /// Counts pairs of a unit whose bits are set now.
+  /// Counts pairs of a pinned unit whose bits the caller is about to set.
   void count(Unit unit, unsigned pairs) {
     uses(unit).fetch_add(static_cast<std::uint16_t>(pairs), std::memory_order_relaxed);
   }
 
-  /// The bit of one pair was cleared, durably.
+  /// The caller has cleared the bit of one pair, durably. Frees the unit if nothing else uses it.
   void forget(BackupRef ref) { drop(ref / shape_.unit_pairs); }
 
-  /// Frees chunks none of whose units is in use. Returns whether there were any.
+  /// Frees the chunks of which no unit is in use. Returns whether there were any. Throws corrupt,
+  /// bad_alloc.
   bool free_unused_chunks();
 
   /// The unit's taker is done with it.
@@ -76,12 +88,15 @@ class BackupLog {
   std::uint64_t bit(BackupRef ref) const {
     return std::uint64_t{1} << ref % shape_.unit_pairs % UnitWord::kPairs;
   }
-  /// A word of a unit that has pairs that count. Its others may be of an earlier use.
+  /// Returns a word of the unit that has a bit set; there must be one. The unit's other words may
+  /// be left from an earlier use.
   UnitWord word_that_counts(Unit unit) const;
   bool counts(BackupRef ref) const { return (pm::load(word(ref)) & bit(ref)) != 0; }
   BackupRef ref(Unit unit, unsigned slot) const { return unit * shape_.unit_pairs + slot; }
 
+  /// Units are numbered from 0 to below this, those of chunks that were freed included.
   unsigned units() const { return chunk_count_.load(std::memory_order_acquire) * chunk_units_; }
+  /// Whether the chunk of a unit was freed.
   bool gone(Unit unit) const { return chunk_of(unit).gone.load(std::memory_order_relaxed); }
   unsigned chunks() const {  ///< that are not gone
     return chunk_count_.load(std::memory_order_acquire) - gone_count_.load();

@@ -6,8 +6,8 @@
 
 namespace perdix::detail::index::elimda {
 
-/// In whole lines, which the arena aligns. There is room for a D pair at least: match_eight() may
-/// read behind the last entry.
+/// Bytes of a bucket, in whole lines: the arena aligns these to a line. `d_capacity` is at least 1,
+/// because match_eight() may read behind the last entry and must stay within the bucket.
 std::size_t Bucket::bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries) {
   constexpr std::size_t kLine = 64;
   const std::size_t bytes =
@@ -15,7 +15,7 @@ std::size_t Bucket::bytes_for(unsigned groups, bool wide, unsigned d_capacity, u
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-/// As many as the lines have room for that `least` take, but not more than `most`.
+/// How many D pairs fit into the lines that `least` of them take, but not more than `most`.
 unsigned Bucket::capacity_for(unsigned groups, bool wide, unsigned entries, unsigned least,
                               unsigned most) {
   unsigned capacity = std::max(least, 1u);

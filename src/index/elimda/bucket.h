@@ -11,15 +11,16 @@
 // it is full.
 //
 // Invariants:
-//   1. A bucket is changed by the holder of its lock, and in three ways only: a pair is added to
-//      the D-bucket, a pair of either table is killed, a value of a D pair is replaced. Each is one
-//      store, and what it makes visible is durable.
-//   2. A D fingerprint is 0 before its pair is there and after it was killed. Of a key's pairs the
-//      youngest is killed first, here and in PM.
-//   3. Fingerprints are those of the live bits that were set when the bucket was made.
+//   1. Only the holder of the bucket's lock changes it, and only in three ways: adds a pair to the
+//      D-bucket, kills a pair of the D-bucket or the P-bucket, replaces the value of a D pair. Each
+//      change becomes visible by one store, and what that store makes visible is durable.
+//   2. A D fingerprint is 0 before its pair is there and after the pair was killed. An erase kills
+//      the youngest pair of the key first and the oldest, which counts (E6), last; here and in PM.
+//   3. There is a fingerprint for each pair of the P-bucket whose live bit was set when the bucket
+//      was made; those of pairs killed since are marked so.
 //
-// Readers take no lock. They read a fingerprint again after they have read the pair: an older pair
-// of the key, or the pair itself, may have been killed in between.
+// Readers take no lock. They read a fingerprint again after they have read its pair: the pair, and
+// with it the key, may have been erased in between.
 #pragma once
 
 #include <atomic>
@@ -58,18 +59,19 @@ class Bucket {
     const Bucket* before = nullptr;  ///< its fingerprints are taken over, but for killed ones
     std::span<const PSlot> slots;    ///< further pairs of the P-bucket
     std::span<const DPair> d_pairs;  ///< at most `d_least`
-    unsigned d_least = 1;            ///< D pairs that there must be room for
-    unsigned d_most = 1;             ///< and for how many, if they take no more lines
+    unsigned d_least = 1;            ///< room for at least this many D pairs
+    unsigned d_most = 1;             ///< and for up to this many, where they cost no further line
     unsigned units = 0;              ///< of the P-bucket that are in use
   };
 
   /// The most pairs that a D-bucket has room for.
   static constexpr unsigned kMaxDramPairs = 1u << 15;
 
-  /// Throws bad_alloc.
+  /// Returns a new bucket, which the caller owns: see release(). Throws bad_alloc.
   static Bucket* make(util::Arena& arena, const FingerprintCode& code, const Contents& contents);
 
-  /// The same bucket with room for more D pairs. The caller holds its lock. Throws bad_alloc.
+  /// Returns a copy of this bucket with room for more D pairs, which the caller owns. The caller
+  /// holds the bucket's lock. Throws bad_alloc.
   Bucket* make_larger(util::Arena& arena, unsigned d_least, unsigned d_most) const;
   void release(util::Arena& arena) noexcept { arena.release(this, bytes()); }
 
@@ -111,8 +113,9 @@ class Bucket {
     __builtin_prefetch(entries_begin() + group_begin(code.group(signature)));
   }
 
-  /// Asks for the head and for where the fingerprints of a signature may lie, so that a lookup need
-  /// not wait for the one to ask for the other. A hint, for the default shape.
+  /// Prefetches the head, and the line where the fingerprints of a signature probably lie, so that
+  /// a lookup does not have to read the head before it can ask for them. A guess, for the default
+  /// shape.
   void prefetch_for_lookup(const FingerprintCode& code, Signature signature) const {
     constexpr std::size_t kEntriesAt = 64, kBytesPerGroup = 10;
     __builtin_prefetch(this);
@@ -120,17 +123,19 @@ class Bucket {
                        kBytesPerGroup * code.group(signature));
   }
 
-  /// Ask for the lines that d_add() writes: the first one, and, when that is there, the others.
+  /// Prefetch the lines that d_add() writes. The second call reads the head, so it comes some time
+  /// after the first one.
   void prefetch_head_for_add() const { __builtin_prefetch(this, 1); }
   void prefetch_pair_for_add() const {
     const unsigned i = d_count_.load(std::memory_order_relaxed);
-    if (i == d_capacity_) return prefetch_all();  // for the copy in a larger one
+    if (i == d_capacity_) return prefetch_all();  // make_larger() will copy all of it
     __builtin_prefetch(d_begin() + i, 1);
     __builtin_prefetch(refs_begin() + i, 1);
   }
 
-  /// While it is not 0, values of the P-bucket may be visible that are not durable (ElimDa paper
-  /// 3.7 leaves that open): readers persist the values that they have read.
+  /// The number of updates that have stored a value in the P-bucket and not yet persisted it. While
+  /// it is not 0, readers persist each value that they have read before they return it (ElimDa
+  /// paper 3.7 leaves this case open).
   std::atomic<std::uint16_t>& unpersisted() { return unpersisted_; }
   bool has_unpersisted() const { return unpersisted_.load(std::memory_order_acquire) != 0; }
 
@@ -153,7 +158,8 @@ class Bucket {
         .load(std::memory_order_acquire);
   }
 
-  /// Makes a pair visible, which is durable. There is room.
+  /// Adds a pair, which becomes visible. The caller holds the lock, the pair is durable, and there
+  /// is room.
   void d_add(const DPair& added) {
     const unsigned i = d_count_.load(std::memory_order_relaxed);
     assert(i < d_capacity_);
@@ -167,7 +173,7 @@ class Bucket {
     std::atomic_ref(prints_begin()[i]).store(0, std::memory_order_release);
   }
 
-  /// Kills the D pair that has come from there, if it is here.
+  /// Kills the D pair that was added with this `ref`, if there is one.
   void d_kill_ref(BackupRef ref) {
     for (unsigned i = 0; i < d_count(); ++i)
       if (d_ref(i) == ref) d_kill(i);
@@ -235,8 +241,9 @@ class Bucket {
   Pair* d_begin() const { return at<Pair>(pairs_at(groups_, wide(), d_capacity_, entry_count_)); }
   BackupRef* refs_begin() const { return reinterpret_cast<BackupRef*>(d_begin() + d_capacity_); }
 
-  /// Where a group begins: a byte, of which 0 means 256 behind the first group that has entries; or
-  /// two bytes, if a P-bucket has more pairs.
+  /// The index of a group's first entry. It is stored in a byte, in which 0 stands for 256 if the
+  /// group lies behind the first one that has entries; or in two bytes, if a P-bucket has more than
+  /// 256 pairs.
   unsigned group_begin(unsigned group) const {
     if (wide()) return at<std::uint16_t>(kHead)[group];
     const unsigned start = starts()[group];
@@ -265,11 +272,11 @@ class Bucket {
   std::atomic<std::uint16_t> d_count_{0};
   std::uint16_t d_capacity_ = 0;
   std::uint16_t entry_count_ = 0;
-  std::uint16_t first_group_ = 0;  // that has entries
+  std::uint16_t first_group_ = 0;  // the first group that has entries
   std::atomic<std::uint16_t> unpersisted_{0};
   std::uint16_t units_ = 0;
   std::uint16_t groups_ = 0;
-  std::uint16_t killed_ = 0;  // entries; with the bucket's lock
+  std::uint16_t killed_ = 0;  // entries that were killed; guarded by the bucket's lock
 };
 
 }  // namespace perdix::detail::index::elimda

@@ -19,8 +19,8 @@ std::size_t line_bytes(const Shape& shape) {
 CollectingLogs::CollectingLogs(pool::PoolCore& pool, Root& root, const Shape& shape)
     : pool_(pool), root_(root), shape_(shape), line_bytes_(line_bytes(shape)) {}
 
-/// Empty logs, linked by the root's word. There are logs only where a store is durable once it is
-/// visible: so the heads are durable before the commit by its fence, without a flush.
+/// The new logs are empty, and the root's word links them. Logs are created only where a store is
+/// durable once it is visible: so the commit's fence makes the heads durable, without a flush.
 void CollectingLogs::create() {
   const pm::Persister& pm = pool_.pm();
   alloc::Session session = pool_.allocator().session();
@@ -50,21 +50,24 @@ void CollectingLogs::open() {
   }
 }
 
-/// Clears dead bits from pair `from` on. Flushed; durable with the next commit of the log.
+/// Clears the dead bits of pair `from` and all behind it. They are flushed, and durable with the
+/// log's next commit: so before the log counts a pair that an old bit would kill.
 void CollectingLogs::clear_dead(unsigned log, unsigned from) {
   for (unsigned i = from / 64 * 64; i < shape_.unit_pairs; i += 64) {
     const std::uint64_t kept = i < from ? dead_bit(from) - 1 : 0;
     std::uint64_t& dead = dead_word(log, i);
     if ((pm::load(dead) & ~kept) == 0) continue;
     pool_.pm().store(dead, pm::load(dead) & kept);
-    pool_.pm().flush(&dead, sizeof dead);  // before a pair counts that it would kill, see above
+    pool_.pm().flush(&dead, sizeof dead);  // the next commit fences
   }
 }
 
-/// The commit is the store of the first word: it takes all pairs away. Dead bits go after it: of
-/// pairs that the log does not count they say nothing, and open() clears them. It must be durable
-/// before the copy's unit can be used again, after which nothing tells that the log was copied.
-/// Where that needs a fence one thread empties all logs, and nearly always has a later one.
+/// The commit is the store of the first word, by which the log has no pairs. It must be durable
+/// before the copy's unit can be used again: from then on nothing in PM says that the log was
+/// copied, and its pairs would count once more. Dead bits are cleared after the commit: they mean
+/// nothing for pairs that the log does not count, and open() clears any that a crash leaves. A
+/// fence is needed for this only with volatile caches, where drain_logs() empties the logs; nearly
+/// always a later one follows.
 void CollectingLogs::reset(unsigned log) {
   const pm::Persister& pm = pool_.pm();
   auto word = LogWord::unpack(pm::load(this->word(log)));

@@ -2,19 +2,22 @@
 // 3.3). Heads and pairs lie in PM. In DRAM each log has a *line*: its lock, and the fingerprints of
 // its pairs.
 //
-// A writer holds the log's lock while it appends. (The paper reserves a slot and sets a tag bit,
-// both by compare-and-swap. Then a slot may come before another and be filled after it, and the
-// first value of a key would change.) Its commit is the store of the head's first word, which says
-// how many pairs the log has; then the fingerprint makes the pair visible.
+// A writer holds the log's lock while it appends. Its commit is the store of the head's first word,
+// which says how many pairs the log has; then the fingerprint makes the pair visible. (The paper
+// reserves a slot and sets a tag bit, both by compare-and-swap, without a lock. Then an earlier
+// slot may be filled after a later one, so that the first pair of a key, which counts, would
+// change.)
 //
-// A full log is copied to a unit of the backup log, which becomes visible as *in flight*, and is
-// emptied by one store of its head's first word: that unit is the paper's shadow log, and appends
-// continue while its pairs are added to the DRAM table.
+// A full log is copied to a unit of the backup log. The unit becomes visible as *in flight*: it is
+// the paper's shadow log. Then one store of the head's first word empties the log, and appends
+// continue while the pairs of the unit are added to the DRAM table (relocate.h).
 //
 // Rules for readers, which take no lock:
-//   1. `moves` has changed if pairs that were there may have gone on to another place.
-//   2. A pair that was read counts if its fingerprint is still there afterwards and `moves` has not
-//      changed. Of a key's pairs the youngest is killed first.
+//   1. `moves` changes whenever pairs leave the log or cease to be in flight. A reader reads it
+//      before it searches both, and again afterwards.
+//   2. A pair of the log counts if its fingerprint is still there after the pair was read, and
+//      `moves` has not changed. An erase kills the youngest pair of a key first, so the key is
+//      there until its oldest pair, which counts, is killed.
 //
 // Thread-safe under these rules.
 #pragma once
@@ -31,15 +34,16 @@
 
 namespace perdix::detail::index::elimda {
 
-/// The DRAM side of a log, and behind it a fingerprint for each pair: 0 if there is none.
+/// The DRAM side of a log. Behind it lies a fingerprint for each slot: 0 if the slot has no pair,
+/// or its pair was killed.
 struct LogLine {
-  util::SpinLock lock;        ///< for appends, updates and erases in the log, and its copy
-  util::SpinLock flushing;    ///< for the way of its copy into the DRAM table
-  std::uint16_t count = 0;    ///< pairs; with the lock
-  std::uint16_t flushed = 0;  ///< pairs of the copy that are in the DRAM table; with `flushing`
-  std::atomic<std::uint32_t> moves{0};
-  std::atomic<std::uint32_t> appends{0};
-  std::atomic<std::uint32_t> in_flight{0};  ///< 1 + the unit that is on its way; 0: none
+  util::SpinLock lock;        ///< held for appends, updates, erases, and while the log is copied
+  util::SpinLock flushing;    ///< held while a copy moves to the DRAM table
+  std::uint16_t count = 0;    ///< pairs of the log; guarded by `lock`
+  std::uint16_t flushed = 0;  ///< slots of the copy dealt with so far; guarded by `flushing`
+  std::atomic<std::uint32_t> moves{0};      ///< rule 1
+  std::atomic<std::uint32_t> appends{0};    ///< appends so far; added to when the pair is visible
+  std::atomic<std::uint32_t> in_flight{0};  ///< 1 + the unit in flight; 0: none
 
   using Print = std::uint16_t;
   Print* prints() { return reinterpret_cast<Print*>(this + 1); }
@@ -58,13 +62,13 @@ class CollectingLogs {
  public:
   CollectingLogs(pool::PoolCore& pool, Root& root, const Shape& shape);
 
-  /// Whether the index has them.
+  /// Whether the index has collecting logs.
   bool exist() const { return heads_ != nullptr; }
 
-  /// Makes the area, if there is none. Throws out_of_space.
+  /// Allocates the area of the logs in PM. There must be none. Throws out_of_space.
   void create();
 
-  /// Takes what is in PM, after create() or if there are any. Throws corrupt.
+  /// Reads the logs in PM, after create() or on opening. Throws corrupt, bad_alloc.
   void open();
 
   LogLine& line(unsigned log) const {
@@ -80,10 +84,10 @@ class CollectingLogs {
   }
   Pair* pairs(unsigned log) const { return pairs_ + std::size_t{log} * shape_.unit_pairs; }
 
-  /// They exist no longer for writers and readers: all are empty, and stay so.
+  /// Writers and readers no longer use the logs. All are empty, and stay so.
   void stop_using() { heads_ = nullptr; }
 
-  /// Empties a log, whose pairs are in the backup log or dead. The caller holds its lock.
+  /// Empties a log, durably. Its pairs are in the backup log or dead. The caller holds its lock.
   void reset(unsigned log);
 
   std::size_t bytes() const { return lines_.capacity(); }

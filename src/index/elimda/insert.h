@@ -2,10 +2,10 @@
 //
 // With collecting logs (ElimDa paper, 3.3) a pair is appended to its log; a log that is full is
 // flushed first (relocate.h). insert_ahead does not look the key up. insert and put look it up
-// first, without a lock, and append if nothing was appended to the log since before the lookup: so
-// of several inserts of a key one wins. Without collecting logs (3.7: volatile caches) the pair
-// goes straight to the backup log and the DRAM table, under its bucket's lock, and insert_ahead
-// looks the key up too: a lookup costs less than a pair in PM.
+// first, without a lock, and append only if nothing was appended to the log since the lookup began.
+// So one of several concurrent inserts of a key wins. Without collecting logs (3.7: volatile
+// caches) the pair goes straight to the backup log and the DRAM table, under its bucket's lock, and
+// insert_ahead looks the key up too: a lookup costs less than a pair in PM.
 #pragma once
 
 #include <array>
@@ -18,6 +18,8 @@
 
 namespace perdix::detail::index::elimda {
 
+/// All calls that write a value. Returns whether the call wrote it. `expected`, if it is not null:
+/// an existing value is replaced only if it equals this. Throws too_large, out_of_space, bad_alloc.
 template <class K, class V>
 bool Map<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
   check_key(key);
@@ -40,7 +42,7 @@ bool Map<K, V>::write_logged(Key key, KeyHash hash, Value value, Mode mode, cons
         if (mode == Mode::insert) return false;
         const Replaced replaced = replace(key, hash, value, expected);
         if (replaced != Replaced::absent) return replaced == Replaced::yes;
-        continue;  // it was erased in between
+        continue;  // the key was erased in between
       }
       if (mode == Mode::update) return false;
     }
@@ -48,8 +50,10 @@ bool Map<K, V>::write_logged(Key key, KeyHash hash, Value value, Mode mode, cons
   }
 }
 
-/// Nothing if another pair came into the log since there were `appends`, or the log is being
-/// flushed: then the caller looks again.
+/// Appends a pair to its log, and flushes the log first if it is full. Returns true once the pair
+/// is in the log. Returns nothing, without an effect on the key, if the caller has to look the key
+/// up again: another pair was appended since the caller read `appends` (insert_ahead does not
+/// care), or this call had to wait for an earlier flush of the log or complete it.
 template <class K, class V>
 std::optional<bool> Map<K, V>::append(Key key, KeyHash hash, Value value, Mode mode,
                                       std::uint32_t appends) {
@@ -79,8 +83,8 @@ void Map<K, V>::append_counted(LogLine& line, unsigned log, Key key, KeyHash has
                                Mode mode) {
   if (mode == Mode::ahead) {
     append_pair(line, log, key, hash, value);
-    // It may be a duplicate: the next size() counts again. append_pair() ends with a full barrier,
-    // so a count that has not seen the pair is seen here.
+    // The pair may be a duplicate, so the next size() counts again. append_pair() ends with a full
+    // barrier: if a concurrent count has missed the pair, this load sees the state that it has set.
     if (count_state_.load() != CountState::unknown) count_state_.store(CountState::unknown);
   } else {
     CountedWrite write(begun_);
@@ -116,6 +120,8 @@ void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, 
   line.appends.fetch_add(1);
 }
 
+/// write() of an index without collecting logs. Looks the key up without a lock first, then under
+/// its bucket's lock.
 template <class K, class V>
 bool Map<K, V>::write_direct(Key key, KeyHash hash, Value value, Mode mode, const Value* expected) {
   for (;;) {
@@ -163,8 +169,10 @@ void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value va
   write.done(added_);
 }
 
-/// A place in the backup log for one pair; this thread's alone. Threads fill units of their own one
-/// after the other, so that the device can combine the writes (ElimDa paper, 3.7).
+/// Returns a place in the backup log for one pair. The place is counted and is the caller's, which
+/// calls forget() if it does not use it. Threads of different stripes fill different units, each
+/// from its first place to its last, so that the device can combine the writes (ElimDa paper, 3.7).
+/// Throws out_of_space, bad_alloc.
 template <class K, class V>
 BackupRef Map<K, V>::reserve_direct() {
   OpenUnit& open = open_units_[util::current_stripe() % kOpenUnits];
@@ -174,7 +182,7 @@ BackupRef Map<K, V>::reserve_direct() {
     const UnitWord word{0, UnitWord::kNoLog, next_number_.fetch_add(1, std::memory_order_relaxed)};
     for (unsigned i = 0; i < shape_.unit_words(); ++i)
       pm().store(backup_.words(unit)[i], word.pack());
-    // Not flushed: a commit does that for its word, and words without bits mean nothing.
+    // Not flushed: the commit of a pair flushes its word, and a word without bits means nothing.
     open.open = true;
     open.unit = unit;
     open.next = 0;
@@ -189,8 +197,9 @@ BackupRef Map<K, V>::reserve_direct() {
   return ref;
 }
 
-/// Changes bits that only this thread changes, of a word whose others may change. Earlier flushes
-/// are durable before the change, and the change when this returns.
+/// Changes some bits of a word, by compare-and-swap: other threads may change other bits of the
+/// word at the same time, but not these. All that this thread has flushed is durable before the
+/// change, and the change is durable when this returns.
 template <class K, class V>
 void Map<K, V>::commit(const pm::Change& change) {
   if (pm().commits_as_one()) return pm().commit({&change, 1});
@@ -199,7 +208,9 @@ void Map<K, V>::commit(const pm::Change& change) {
   pm().persist(change.word, sizeof *change.word);  // the commit
 }
 
-/// The same as the commit of an operation of the allocator; unlink() as that has it.
+/// The same, where the change is also the commit of an allocator session. Calls unlink() when the
+/// change is durable and before the grace period of freed blocks begins (alloc/session.h, R4). The
+/// session is finished when this returns.
 template <class K, class V>
 template <class Unlink>
 void Map<K, V>::commit(alloc::Session& session, const pm::Change& change, Unlink unlink) {

@@ -1,4 +1,5 @@
-// The members of Map but for those of check.cc, for the files that instantiate it.
+// All members of Map (elimda.h), except those of check.cc. Included by the files map_*.cc, each of
+// which instantiates Map for one combination of kinds.
 #pragma once
 
 #include "index/elimda/destroy.h"

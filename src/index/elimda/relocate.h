@@ -15,9 +15,12 @@
 
 namespace perdix::detail::index::elimda {
 
-/// Copies a full log to the backup log and empties it. False if it has to wait for another flush of
-/// the log, which it did; then the log's lock has been released. Throws out_of_space, bad_alloc,
-/// and nothing has happened.
+/// Copies a full log to the backup log and empties it. The caller holds `lock`, the lock of the
+/// log. Returns true with the log empty and still locked; `flush` then names the copy, which the
+/// caller passes to finish_flush() once it has released the lock, or is empty if no pair of the log
+/// counted. Returns false with the log unlocked and unchanged if an earlier flush was in the way:
+/// this call has waited for it, or has completed it if it had failed half-way. Then the caller
+/// begins again. Throws out_of_space, bad_alloc: then the log is unchanged.
 template <class K, class V>
 bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
                             unsigned log) {
@@ -31,7 +34,8 @@ bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock
   }
   try {
     if (const std::uint32_t in_flight = line.in_flight.load(); in_flight != 0) {
-      // A flush that failed half-way; its pairs come before those of the log.
+      // An earlier flush failed half-way. Its pairs are older than those of the log, so they must
+      // come into the DRAM table first.
       lock.unlock();
       add_all_to_dram({log, &line, in_flight - 1});
       line.flushing.unlock();
@@ -42,18 +46,20 @@ bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock
     line.flushing.unlock();
     throw;
   }
-  line.flushing.unlock();  // nothing counted
+  line.flushing.unlock();  // no pair counted, so there is nothing to finish
   return true;
 }
 
-/// False if no pair of the log counts any more. The log is empty afterwards.
+/// Copies the pairs of a log that count to a unit, which becomes visible as in flight, and empties
+/// the log. Returns false if no pair counts; then there is no copy, but the log is emptied, too.
+/// The caller holds `flushing`, and keeps others from appending.
 template <class K, class V>
 bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
   LogLine& line = logs_.line(log);
   unsigned counting = 0;
   for (unsigned i = 0; i < line.count; ++i) counting += !logs_.dead(log, i);
   if (counting == 0) {
-    line.moves.fetch_add(1);  // slots are about to be used again
+    line.moves.fetch_add(1);  // the log's slots are about to be used again
     logs_.reset(log);
     return false;
   }
@@ -65,7 +71,7 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
     const bool counts = i < line.count;
     pairs[i] = counts ? Pair{pm::load(from[i].key), pm::load(from[i].value)} : Pair{0, 0};
   }
-  // Word by word: a late reader of earlier pairs in flight may still read this unit.
+  // stream() stores word by word: a late reader of the unit's earlier pairs may still read it.
   pm().stream(backup_.pairs(unit), pairs.data(), shape_.unit_bytes());
   pm().fence();  // before bits say that the pairs count
   const auto number = LogWord::unpack(pm::load(logs_.word(log))).number;
@@ -74,7 +80,7 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
     for (unsigned i = w * UnitWord::kPairs; i < (w + 1) * UnitWord::kPairs && i < line.count; ++i) {
       if (!logs_.dead(log, i)) word.valid |= static_cast<std::uint16_t>(backup_.bit(i));
     }
-    // The commit, if it is the last one: see finish_copied_logs().
+    // The last of these stores is the commit: finish_copied_logs() finishes or undoes the copy.
     pm().publish(backup_.words(unit)[w], word.pack());
   }
   pm::on_step("elimda: a log was copied");
@@ -87,7 +93,8 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
 }
 
 /// Adds the pairs of a copied log to the DRAM table. If that fails they stay in flight, and the
-/// next flush of the log goes on: the caller's own pair is there already.
+/// next flush of the log goes on where this one stopped. The error is not reported, since the
+/// caller's own pair is in the log already.
 template <class K, class V>
 void Map<K, V>::finish_flush(const Flush& flush) noexcept {
   try {
@@ -98,7 +105,9 @@ void Map<K, V>::finish_flush(const Flush& flush) noexcept {
   flush.line->flushing.unlock();
 }
 
-/// In their order. Those that are there already, from an attempt that failed, are passed over.
+/// Adds the pairs of a copied log to their D-buckets, in their order, and then ends the flight.
+/// Begins behind the pairs that an earlier attempt has added (`flushed`). The caller holds
+/// `flushing`. Throws out_of_space, bad_alloc: then some pairs are added, and all stay in flight.
 template <class K, class V>
 void Map<K, V>::add_all_to_dram(const Flush& flush) {
   prefetch_buckets(flush);
@@ -111,7 +120,7 @@ void Map<K, V>::add_all_to_dram(const Flush& flush) {
   backup_.unpin(flush.unit);
 }
 
-/// Asks for what adding the pairs will need. Hints only.
+/// Prefetches what add_to_dram() will read and write. A heuristic: a wrong guess costs time only.
 template <class K, class V>
 void Map<K, V>::prefetch_buckets(const Flush& flush) const {
   if constexpr (Keys::kInline) {
@@ -152,9 +161,12 @@ void Map<K, V>::add_to_dram(BackupRef ref) {
   }
 }
 
-/// Makes room in a D-bucket that has none. One with all its pairs is relocated; if its P-bucket is
-/// full, too, it gets as many again before its segment splits: a segment splits because of its
-/// fullest bucket, so the others fill up more.
+/// Makes room in a full D-bucket, by the first of these that applies: drops killed pairs; grows to
+/// `d_pairs` pairs; relocates its pairs to the P-bucket; grows to twice `d_pairs`; splits the
+/// segment. Growing before a split lets the other buckets of the segment fill up more, since the
+/// fullest bucket decides when a segment splits. If the segment can't be split, the D-bucket grows
+/// beyond these limits. Releases the lock; the caller locks the bucket again and checks whether
+/// there is room.
 template <class K, class V>
 void Map<K, V>::make_room(Locked locked, KeyHash hash) {
   const unsigned count = locked.bucket->d_count();
@@ -182,8 +194,9 @@ void Map<K, V>::replace_dead(const Locked& locked) {
   put_in_place(locked, *new_bucket(locked.bucket, {}, live, locked.bucket->units()));
 }
 
-/// A D-bucket with room for more pairs: see make_room(); or where there is no space in PM, or keys
-/// that all hash alike.
+/// Replaces a D-bucket by one with room for more pairs. make_room() says when; beyond its limits
+/// only where there is no space in PM for a split, or where too many keys hash alike for a split to
+/// help. Throws out_of_space at kMaxDramPairs, bad_alloc.
 template <class K, class V>
 void Map<K, V>::grow(const Locked& locked) {
   pm::on_step("elimda: a D-bucket grows");
@@ -194,8 +207,9 @@ void Map<K, V>::grow(const Locked& locked) {
   put_in_place(locked, *locked.bucket->make_larger(arena_, room.d_least, room.d_most));
 }
 
-/// How much room a D-bucket of `d_count` pairs gets: for one more, and for what its lines have room
-/// for, up to the number at which make_room() does something else. Beyond these numbers it doubles.
+/// How much room a D-bucket gets that holds `d_count` pairs: for one more, and for as many as fit
+/// into the lines that this takes, up to the number of pairs at which make_room() takes its next
+/// measure. From twice `d_pairs` on the room doubles.
 template <class K, class V>
 Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
   Bucket::Contents contents;
@@ -206,7 +220,9 @@ Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
   return contents;
 }
 
-/// The DRAM side of a bucket, with these pairs and those that the one before had in its P-bucket.
+/// Makes the DRAM side of a bucket: with these D pairs, the P-bucket's pairs that `before` knows
+/// and that were not killed, and those in `slots`. `units` of the P-bucket are in use. Throws
+/// bad_alloc.
 template <class K, class V>
 Bucket* Map<K, V>::new_bucket(const Bucket* before, std::span<const PSlot> slots,
                               std::span<const DPair> d_pairs, unsigned units) const {
@@ -230,6 +246,8 @@ std::vector<DPair> Map<K, V>::live_d_pairs(const Bucket& bucket) const {
   return live;
 }
 
+/// Makes `made` the DRAM side of the locked bucket. Readers may keep the one before until their
+/// Guards end.
 template <class K, class V>
 void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
   pm::on_step("elimda: a bucket is replaced");
@@ -237,8 +255,9 @@ void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
   dram_.retire(*locked.bucket);
 }
 
-/// Writes the oldest pairs of a D-bucket to whole units of its P-bucket. False if there is no free
-/// unit, or there are not enough pairs.
+/// Moves the oldest pairs of a D-bucket to whole units of its P-bucket. Returns false, and has
+/// changed nothing, if the P-bucket has no free unit or there are too few pairs for one. Throws
+/// bad_alloc.
 template <class K, class V>
 bool Map<K, V>::relocate(const Locked& locked) {
   const Bucket& bucket = *locked.bucket;
@@ -265,7 +284,7 @@ bool Map<K, V>::relocate(const Locked& locked) {
   return true;
 }
 
-/// Writes pairs to slots that were never used, then has them count. Durable.
+/// Writes pairs to slots of a P-bucket that were never used, then sets their live bits, durably.
 template <class K, class V>
 void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs) {
   for (unsigned from = 0; from < pairs.size(); from += shape_.unit_pairs) {
@@ -285,21 +304,21 @@ void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const D
   }
 }
 
-/// Pairs are in the PM table and durable: their bits in the backup log go, durably. Until then a
-/// crash would leave both copies, and no thread changes either, since the bucket is locked or not
-/// yet in use.
+/// Clears the bits of pairs in the backup log, durably. The pairs are in the PM table and durable
+/// there. A crash before this returns leaves both copies (E7). They stay equal until then, since
+/// the caller holds the bucket's lock, or no other thread can reach the bucket yet.
 template <class K, class V>
 void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
-  constexpr std::size_t kPairsPerCommit = 64;
-  for (std::size_t from = 0; from < pairs.size(); from += kPairsPerCommit)
-    clear_some_in_backup(pairs.subspan(from, std::min(kPairsPerCommit, pairs.size() - from)));
+  constexpr std::size_t kPairsPerFence = 64;
+  for (std::size_t from = 0; from < pairs.size(); from += kPairsPerFence)
+    clear_some_in_backup(pairs.subspan(from, std::min(kPairsPerFence, pairs.size() - from)));
 }
 
 template <class K, class V>
 void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
   // A thread that is late in making the segment warm may clear some of them first, and then calls
   // forget() itself: drop_copy() in resumer.h. So each bit is cleared by a compare-and-swap, in
-  // every domain, which says which thread has done it; a commit does not.
+  // every domain, which tells whether this thread has cleared it; a commit would not.
   std::uint64_t cleared = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     std::uint64_t& word = backup_.word(pairs[i].ref);
@@ -313,8 +332,9 @@ void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
     backup_.forget(pairs[static_cast<std::size_t>(std::countr_zero(cleared))].ref);
 }
 
-/// Brings all pairs of the collecting logs to the DRAM table: where caches are volatile no pair may
-/// come into a log, and none may be left in one.
+/// Moves all pairs of the collecting logs to the DRAM table. Called on opening, before other
+/// threads use the index, where caches are volatile: there no pair may come into a log, and none
+/// may be left in one. Throws out_of_space, bad_alloc; may be called again then.
 template <class K, class V>
 void Map<K, V>::drain_logs() {
   for (unsigned log = 0; log < shape_.logs; ++log) {

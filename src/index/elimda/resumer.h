@@ -1,11 +1,11 @@
-// Instant opening: segments are cold, which means that their buckets have no DRAM side, until a
-// call needs them or the background comes to them.
+// Instant opening: all segments are cold at first, which means that their buckets have no DRAM
+// side. A segment becomes warm when a call needs it, or when the background thread comes to it.
 //
 // A cold segment does not change in PM: a thread that changes it makes it warm first. So several
 // threads may make one segment warm concurrently, and none waits for another: each makes all
-// buckets, and those of the first thread are put in place. Pairs of the backup log that belong to a
-// cold segment stay as opening found them, too; a unit that has been reused has another number, and
-// is skipped.
+// buckets, and of each bucket the one that is put in place first stays. Pairs of the backup log
+// that belong to a cold segment do not change either. A unit whose pairs have all left may have
+// been used again since the opening; then its words have another number, and it is skipped.
 //
 // A pair that a crash left both in a segment and in the backup log (E7) loses its bit in the backup
 // log before the bucket is put in place.
@@ -41,10 +41,10 @@ struct Map<K, V>::Cold : epoch::Retirable {
   };
 
   std::vector<ColdUnit> units;  ///< by log, then by number
-  ColdSorted mixed;             ///< pairs of units of no log
+  ColdSorted mixed;             ///< pairs of units that are not the copy of one log (kNoLog)
 
-  /// Pairs of the units of a log that several segments share, once a segment has needed them: else
-  /// each would read all of them.
+  /// By log: the pairs of its units. Made when the first segment needs them, for logs that several
+  /// segments share: otherwise each of these segments would read all units of the log.
   std::unique_ptr<std::atomic<const ColdSorted*>[]> of_logs;
   unsigned logs = 0;
 
@@ -75,6 +75,7 @@ struct Map<K, V>::ColdPair {
   DPair pair;
 };
 
+/// On opening: lists what the backup log has. Throws bad_alloc.
 template <class K, class V>
 void Map<K, V>::make_cold() {
   auto cold = std::make_unique<Cold>(shape_.logs);
@@ -123,6 +124,7 @@ auto Map<K, V>::cold_pairs(const Segment& segment) const -> std::vector<ColdPair
   return pairs;
 }
 
+/// Returns the pairs of a log's units, sorted by hash; makes the list if no thread has made it yet.
 template <class K, class V>
 auto Map<K, V>::sorted_pairs(const Cold& cold, unsigned log) const -> const ColdSorted& {
   std::atomic<const ColdSorted*>& place = cold.of_logs[log];
@@ -137,7 +139,8 @@ auto Map<K, V>::sorted_pairs(const Cold& cold, unsigned log) const -> const Cold
   return *there;  // another thread's, which is the same
 }
 
-/// Adds the pairs of a unit that count, and are of that copy.
+/// Adds the pairs of a unit that count, unless the unit has been used again: `copy` is what its
+/// words had on opening.
 template <class K, class V>
 void Map<K, V>::add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) const {
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
@@ -169,7 +172,8 @@ void Map<K, V>::add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segme
   pairs.push_back({hash.bucket(shape_.buckets), copy, {pair, ref, hash.signature()}});
 }
 
-/// Gives a segment's buckets their DRAM sides. The caller holds a guard.
+/// Makes a segment warm: gives each bucket that has none its DRAM side. The caller is in an
+/// epoch::Guard. Throws corrupt, bad_alloc.
 template <class K, class V>
 void Map<K, V>::warm(Segment& segment) const {
   std::vector<ColdPair> pairs = cold_pairs(segment);
@@ -190,7 +194,8 @@ void Map<K, V>::warm(Segment& segment) const {
   }
 }
 
-/// The DRAM side of a bucket as it is in PM.
+/// Makes the DRAM side of a bucket from its live bits in PM and from `pairs`, those of the backup
+/// log. Throws corrupt, bad_alloc.
 template <class K, class V>
 Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pairs) const {
   std::vector<PSlot> slots;
@@ -229,9 +234,11 @@ bool Map<K, V>::is_in_p(const Place& place, const DPair& pair) const {
   });
 }
 
-/// Whether a pair of the backup log is also in its P-bucket (E7), from where it was taken by a
-/// relocation that a crash interrupted. Then its bit goes, durably: if the pair is erased later, it
-/// must not come back. By compare-and-swap, since others may do the same, or be through with it.
+/// Returns whether a pair of the backup log is also in its P-bucket (E7), because a crash
+/// interrupted a relocation after it had copied the pair. Then this clears the pair's bit in the
+/// backup log, durably: if the pair is erased from the P-bucket later, the copy must not bring it
+/// back. By compare-and-swap: other threads may be making the segment warm, too, or have done so
+/// already.
 template <class K, class V>
 bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
   if (!is_in_p(place, pair.pair)) return false;
@@ -255,6 +262,8 @@ void Map<K, V>::start_resuming(bool in_background) {
     resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
 }
 
+/// Makes all segments warm, from the lowest hash on; then drops the list of make_cold(). Returns
+/// early if a stop is requested.
 template <class K, class V>
 void Map<K, V>::resume(const std::stop_token& stop) const {
   std::uint64_t hash = 0;
@@ -269,6 +278,7 @@ void Map<K, V>::resume(const std::stop_token& stop) const {
   resumption_.set_done();
 }
 
+/// Returns when all segments are warm: waits for the background thread, and does what is left.
 template <class K, class V>
 void Map<K, V>::require_resumed() const {
   resumption_.wait_for_thread();

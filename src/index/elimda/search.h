@@ -1,12 +1,14 @@
 // Lookups: PM table, DRAM table, collecting logs, in this order (ElimDa paper, 3.4: reversed
 // search).
 //
-// Pairs move in the opposite direction, so a lookup may be overtaken. It sees P-bucket and D-bucket
-// at one moment (bucket.h). If neither has the key it looks into the logs, and then validates: the
-// bucket is still the same and has no more pairs, and the log's `moves` has not changed. If that
-// holds, a pair that was there all the time was either in the bucket, where it would have been
-// found, or stayed in the log or in flight, where it would have been found, too. Otherwise a writer
-// has made progress, and the lookup begins again. So lookups are lock-free, and wait for no lock.
+// Pairs move in the opposite direction, so a pair may pass a lookup on its way. A lookup sees
+// P-bucket and D-bucket at one moment (bucket.h). If neither has the key, the lookup searches the
+// unit in flight and the log (collecting_log.h), and then validates: the bucket was not replaced
+// and its D-bucket has no more pairs, and the log's `moves` has not changed. If that holds, a pair
+// that existed during the whole lookup was in one place during the whole lookup: in the bucket, in
+// flight or in the log. So the lookup would have found it. If validation fails, a writer has made
+// progress, and the lookup begins again. So lookups are lock-free: they take no lock and wait for
+// none.
 #pragma once
 
 #include <array>
@@ -16,6 +18,7 @@
 
 namespace perdix::detail::index::elimda {
 
+/// The signature of a key's hash. The word of a string holds it; that of an integer is hashed.
 template <class K, class V>
 Signature Map<K, V>::signature_of(Word key) const {
   if constexpr (Keys::kInline)
@@ -24,7 +27,7 @@ Signature Map<K, V>::signature_of(Word key) const {
     return word_tag(key);
 }
 
-/// A bucket of a segment; warm.
+/// Returns the DRAM side of a bucket. Makes its segment warm first if it is cold (resumer.h).
 template <class K, class V>
 Bucket& Map<K, V>::bucket_of(Segment& segment, unsigned at) const {
   Bucket* bucket = segment.slot(at).bucket();
@@ -35,6 +38,7 @@ Bucket& Map<K, V>::bucket_of(Segment& segment, unsigned at) const {
   return *bucket;
 }
 
+/// Returns the bucket of a hash as it is now, and prefetches what a lookup will read of it.
 template <class K, class V>
 [[gnu::always_inline]] inline auto Map<K, V>::place_of(KeyHash hash) const -> Place {
   Segment& segment = dram_.segment_of(hash);
@@ -44,6 +48,7 @@ template <class K, class V>
   return {&segment, at, &bucket};
 }
 
+/// Whether the bucket of a hash is still the one that place_of() returned.
 template <class K, class V>
 bool Map<K, V>::current(const Place& place, KeyHash hash) const {
   return &dram_.segment_of(hash) == place.segment &&
@@ -60,8 +65,9 @@ template <class K, class V>
     Pair& pair = p_pair(place, code_.slot(entry));
     if (!keys_.equal(pm::load(pair.key), key, hash.signature())) return false;
     const Word value = pm::load(pair.value);
-    if (bucket.entry(i) != entry) return false;  // killed, and with it what came after it
-    // A writer may be about to make this value durable; it must not be seen before.
+    // Killed: so are all later pairs of the key, since the youngest is killed first.
+    if (bucket.entry(i) != entry) return false;
+    // A writer may be about to make this value durable. No caller may see the value before that.
     if (volatile_caches_ && bucket.has_unpersisted()) pm().persist(&pair.value, sizeof pair.value);
     found = {Where::p_bucket, i, &pair.value, value};
     return true;
@@ -91,8 +97,8 @@ template <class K, class V>
   return find_in_d(place, key, hash);
 }
 
-/// In the unit that is on its way from the log to the DRAM table, if there is one. It may have gone
-/// on and been used again: the caller validates.
+/// Searches the unit that is on its way from the log to the DRAM table, if there is one. The unit
+/// may have been freed and used again in the meantime: the caller validates `moves`.
 template <class K, class V>
 auto Map<K, V>::find_in_flight(const LogLine& line, Key key, KeyHash hash) const -> Found {
   const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
@@ -108,6 +114,7 @@ auto Map<K, V>::find_in_flight(const LogLine& line, Key key, KeyHash hash) const
   return {};
 }
 
+/// Searches the pairs of a log. The caller validates `moves`.
 template <class K, class V>
 auto Map<K, V>::find_in_log(const LogLine& line, unsigned log, Key key, KeyHash hash) const
     -> Found {
@@ -127,6 +134,7 @@ auto Map<K, V>::find_in_log(const LogLine& line, unsigned log, Key key, KeyHash 
   return {};
 }
 
+/// Searches the unit in flight first, since its pairs are older than those of the log.
 template <class K, class V>
 auto Map<K, V>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found {
   const LogLine& line = logs_.line(log);
@@ -134,6 +142,8 @@ auto Map<K, V>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found
   return find_in_log(line, log, key, hash);
 }
 
+/// Returns the first pair of a key. `place` is the key's bucket as place_of() found it. The caller
+/// is in an epoch::Guard.
 template <class K, class V>
 auto Map<K, V>::find_from(Place place, Key key, KeyHash hash) const -> Found {
   const unsigned log = shape_.log_of(hash);
@@ -174,7 +184,7 @@ bool Map<K, V>::contains(Key key) const {
   return static_cast<bool>(find(key, hash_of(key)));
 }
 
-/// The bucket of a hash, locked.
+/// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete.
 template <class K, class V>
 auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {
   for (;;) {
