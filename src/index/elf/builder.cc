@@ -12,7 +12,8 @@ constexpr std::size_t kMaxBatchRows = std::size_t{1} << 17;
 /// Rows between two calls of a progress function.
 constexpr std::uint64_t kRowsPerReport = std::uint64_t{1} << 16;
 
-/// A pointer of a list whose rows take no more positions than a narrow one reaches.
+/// Whether a list of this many rows needs wide pointers: a narrow one might not reach over all the
+/// positions that the nodes of its rows take.
 bool needs_wide(std::uint64_t rows, unsigned dimensions, std::uint32_t slot_shift) {
   return most_span(rows, dimensions, slot_shift) > kNarrowReach;
 }
@@ -41,7 +42,8 @@ Builder::Order Builder::whole(const Batch& batch) {
   return {all.first(n), all.subspan(n, n)};
 }
 
-/// The node of rows whose values agree in all dimensions before this one.
+/// Writes the nodes of some rows whose values agree in all dimensions before this one. Returns what
+/// leads to them. The functions below do the same for one kind of node each.
 template <class Rows>
 Ref Builder::emit(const Rows& rows, const Order& order, unsigned dimension) {
   if (dimension == dimensions_) return emit_tids(rows, order.rows);

@@ -1,9 +1,14 @@
-// Makes the lists of a table from rows in DRAM: sorts them by one dimension after the other, and
-// writes what belongs together as soon as it is known, in preorder.
+// Makes the lists of a table from rows in DRAM: sorts the rows by one dimension after the other,
+// and writes each node as soon as its values are known, in preorder (L3).
 //
-// Rows come by groups that share a value of the first dimension, in ascending order of it. A group
+//   Builder builder(replacement, dimensions, slot_shift, progress);
+//   builder.add(value, rows, order, scratch);   // for each value of the first dimension, ascending
+//   builder.finish();
+//
+// Each call of add() gives the group of rows that share a value of the first dimension. A group
 // that is too large for a batch is sorted by row numbers, dimension by dimension, until its parts
-// are small enough; a part's rows are then copied into a batch, where all else happens in caches.
+// are small enough. The rows of a part are then copied into a batch, and the rest of the work on
+// them happens in the processor's caches.
 //
 // Memory: 8 bytes for each row of the largest group, and a batch.
 #pragma once
@@ -24,25 +29,26 @@ struct Cancelled {};
 
 class Builder {
  public:
-  /// Called with the number of rows that are done; false cancels the build.
+  /// Called now and then with the number of rows that are done; returns false to cancel the build.
   using Progress = std::function<bool(std::uint64_t)>;
 
   Builder(Replacement& to, unsigned dimensions, std::uint32_t slot_shift, const Progress& progress)
       : to_(to), dimensions_(dimensions), slot_shift_(slot_shift), progress_(progress) {}
 
-  /// Adds the rows with these numbers, which have this value in the first dimension. Rows that are
-  /// equal come in the order of their TIDs. `order` and `scratch`, of the same size, are used up.
+  /// Adds the rows whose numbers `order` has, all of which have this value in the first dimension.
+  /// Rows that are equal in all dimensions must be in the order of their TIDs. `scratch` is of the
+  /// same size; both are overwritten. Throws Cancelled, out_of_space, too_large, bad_alloc.
   void add(std::uint32_t value, const ColumnRows& rows, std::span<std::uint32_t> order,
            std::span<std::uint32_t> scratch);
 
-  /// The same with all rows of a batch.
+  /// The same for all rows of a batch.
   void add(std::uint32_t value, const Batch& batch);
 
-  /// All rows were added.
+  /// Links the lists to the table. Once, when all rows were added. Throws as add().
   void finish() { to_.finish_lists(values_, refs_); }
 
  private:
-  /// Row numbers, and room for as many.
+  /// Row numbers, and room for as many, which sorting needs.
   struct Order {
     std::span<std::uint32_t> rows;
     std::span<std::uint32_t> scratch;

@@ -1,4 +1,5 @@
-// Which cache the current version has.
+// Elf's cache() and explain(): the cache of the current version is made and replaced here. A filler
+// thread fills it (caches/cache.h) while queries already read through it.
 #include <mutex>
 #include <utility>
 
@@ -6,7 +7,7 @@
 #include "index/elf/elf.h"
 
 namespace perdix::detail::index::elf {
-/// The cache that the policy requires for a version; null: nothing.
+/// Makes the cache that a policy asks for, still empty; null if it asks for none. Throws bad_alloc.
 std::unique_ptr<Cache> Table::new_cache(const Version& version, const CachePolicy& policy) const {
   const bool none =
       !policy.full && policy.levels == 0 && policy.dynamic_bytes == 0 && policy.probable_bytes == 0;
@@ -18,13 +19,14 @@ void Table::cache(const CachePolicy& policy) {
   const std::lock_guard lock(caching_);
   std::unique_ptr<Cache> next = new_cache(version(), policy);
   policy_ = policy;
-  filler_.stop();  // it fills the cache that goes
+  filler_.stop();  // it may be filling the cache that is replaced
   Cache* const before = version().exchange_cache(next.release());
   if (before != nullptr) pool().reclaimer().retire(before);
   fill_cache();
 }
 
-/// The caller holds caching_, and no filler runs.
+/// Starts to fill the cache of the current version, if it has one. The caller holds caching_, and
+/// no filler runs.
 void Table::fill_cache() {
   if (Cache* const cache = version().cache())
     filler_.start([cache](const std::stop_token& stop) { cache->fill(stop); });

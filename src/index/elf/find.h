@@ -1,4 +1,6 @@
-// Finds the rows of one point: a path with one list of each dimension.
+// Finds the rows of one point: follows one path, through at most one list of each dimension.
+//
+//   Find(lists, source, point, visit).run();   // with_source() in version.h has lists and source
 #pragma once
 
 #include <algorithm>
@@ -8,7 +10,8 @@
 
 namespace perdix::detail::index::elf {
 
-/// Where the entry of a value in a list leads; none if there is no such entry.
+/// Returns what the entry of a value in a list leads to, or a Ref of kind none if the list does not
+/// have the value.
 inline Ref find_in(const Lists& lists, const List& list, unsigned dimension, std::uint32_t value) {
   const std::uint32_t i = lists.lower_bound(list, dimension, value);
   if (i == list.count || list.value(i) != value) return {};
@@ -20,11 +23,11 @@ inline Ref find_in(const Lists& lists, const List& list, unsigned dimension, std
 template <class Source, class Visit>
 class Find {
  public:
-  /// The point has a value for each dimension of the lists.
+  /// `point` has a value for each dimension of the lists. All arguments outlive the Find.
   Find(const Lists& lists, Source& source, const std::uint32_t* point, const Visit& visit)
       : lists_(lists), source_(source), point_(point), visit_(visit) {}
 
-  /// Shows the rows ascending. Throws corrupt.
+  /// Calls visit(tid) for the rows of the point, in ascending order of TIDs. Throws corrupt.
   void run() {
     const FirstEntries& first = source_.first(lists_);
     const std::uint32_t i = first.lower_bound(point_[0]);
@@ -43,7 +46,7 @@ class Find {
     return kind == Ref::Kind::list || kind == Ref::Kind::cached || kind == Ref::Kind::outlined;
   }
 
-  /// What is left when no further list follows.
+  /// Visits what the path ends in: `ref` is no list, or `dimension` is the number of dimensions.
   void visit_end(Ref ref, unsigned dimension) {
     const bool last = dimension == lists_.dimensions();
     switch (ref.kind()) {

@@ -59,7 +59,7 @@ void Lists::read_slots(const TableLayout& table) {
   std::uint64_t used = count;
   while (used > 0 && pm::load(offsets[used - 1]) == pm::kNull) --used;
   const std::uint64_t slot_words = std::uint64_t{1} << shift_;
-  std::uint64_t left = 0;  // words of the last block behind the current slot's begin
+  std::uint64_t left = 0;  // words of the block from the begin of the current slot on
   const std::uint32_t* begin = nullptr;
   for (std::uint64_t i = 0; i < used || left > 0; ++i) {
     const pm::Offset block = i < used ? pm::load(offsets[i]) : pm::kNull;

@@ -19,10 +19,12 @@
 
 namespace perdix::detail::index::elf {
 
-/// The first list, which is found by value where its values are dense.
+/// The list of the first dimension. Where its values are dense, an entry is found by its value
+/// without a search.
 class FirstEntries {
  public:
-  /// Entry i of those that may be there: its value, and its Ref, which may be none.
+  /// An entry. In a dense list there is one for each value of the range; its Ref is of kind none if
+  /// the value does not occur.
   struct Entry {
     std::uint32_t value;
     Ref ref;
@@ -30,17 +32,18 @@ class FirstEntries {
 
   FirstEntries() = default;
 
-  /// Of a table that has rows. Throws corrupt.
+  /// The first list in a block of PM (TableLayout::first_list), which is not 0. Throws corrupt.
   FirstEntries(const pool::PoolCore& pool, pm::Offset block);
 
   std::uint32_t count() const { return count_; }
   Entry entry(std::uint32_t i) const;
 
-  /// The first entry that is not below a value; count() if there is none.
+  /// The index of the first entry whose value is not below `bound`; at least count() if there is
+  /// none.
   std::uint32_t lower_bound(std::uint32_t bound) const;
 
-  /// Copied into DRAM, with other Refs: bytes that it takes, and the copy, in that many bytes of
-  /// memory. `replace(ref)` gives the Ref that comes in the place of one.
+  /// A copy in DRAM with other Refs. copy_bytes() says how many bytes it takes. copy() makes it at
+  /// `to`, which must outlive it; replace(ref) returns the Ref that the copy has in place of `ref`.
   std::uint64_t copy_bytes() const;
   template <class Replace>
   FirstEntries copy(std::uint64_t* to, const Replace& replace) const {
@@ -58,7 +61,7 @@ class FirstEntries {
  private:
   std::uint32_t count_ = 0;
   std::uint32_t least_ = 0;
-  std::uint32_t greatest_ = 0;  // unless dense
+  std::uint32_t greatest_ = 0;  // the last value; 0 if dense
   const std::uint64_t* refs_ = nullptr;
   const std::uint32_t* values_ = nullptr;  // null: dense
   bool in_pm_ = true;
@@ -66,20 +69,22 @@ class FirstEntries {
 
 class Lists {
  public:
-  /// The words from the begin of a slot to the end of its block.
+  /// The words from the begin of a slot to the end of the block that covers it (L2). `begin` is
+  /// null if no block does.
   struct Slot {
     const std::uint32_t* begin = nullptr;
     std::uint64_t words = 0;
   };
 
-  /// Reads the table's words for slots. Throws corrupt.
+  /// Reads where the table's blocks lie, not the nodes in them. Throws corrupt.
   Lists(pool::PoolCore& pool, const TableLayout& table, const Root& root);
 
   unsigned dimensions() const { return dimensions_; }
   const FirstEntries& first() const { return first_; }
   const std::vector<Slot>& slots() const { return slots_; }
 
-  /// `count` words of a node. Throws corrupt if they don't lie in one block.
+  /// Returns `count` words of the node at `position`. Throws corrupt if they don't lie in one
+  /// block.
   const std::uint32_t* words(Position position, std::uint64_t count) const {
     const std::uint64_t slot = position >> shift_;
     const std::uint64_t from = position & ((std::uint64_t{1} << shift_) - 1);
@@ -89,6 +94,7 @@ class Lists {
     return slots_[slot].begin + from;
   }
 
+  /// The list at a position. Throws corrupt if it does not lie in one block.
   List list(Position position) const {
     const std::uint32_t* head = words(position, 1);
     note_read(head, 1);
@@ -99,7 +105,8 @@ class Lists {
             in_pm_,   position};
   }
 
-  /// The TIDs that are counted at a position.
+  /// The TIDs at a position, where a word says how many follow. Throws corrupt if they don't lie in
+  /// one block.
   std::span<const Tid> tids(Position position) const {
     const std::uint32_t* head = words(position, 1);
     const std::uint32_t* all = words(position, std::uint64_t{1} + *head) + 1;
@@ -107,13 +114,12 @@ class Lists {
     return {all, *head};
   }
 
-  /// Tells the instruments of words that were read.
+  /// Tells the instruments that words were read.
   void note_read(const std::uint32_t* words, std::uint64_t count) const {
     note_words_read(in_pm_, words, count);
   }
 
-  /// The first entry of a list of a dimension that is not below a value; its count if there is
-  /// none.
+  /// List::lower_bound() for a list of this dimension, with a guess at its greatest value.
   std::uint32_t lower_bound(const List& list, unsigned dimension, std::uint32_t bound) const {
     const std::uint32_t i = list.lower_bound(bound, greatest_->of(dimension));
     if (i < list.count) greatest_->note(dimension, list.value(i));
@@ -123,9 +129,9 @@ class Lists {
   /// Bytes of all blocks with nodes.
   std::uint64_t bytes() const;
 
-  /// The same lists in DRAM, in that many bytes of memory, and the first list in those that it
-  /// needs. `go_on()` is called now and then; where it returns false the copy is not complete, and
-  /// must not be used.
+  /// Returns a copy of all lists in DRAM: the blocks at `to`, which has room for bytes(), and the
+  /// first list at `first`, which has room for its copy_bytes(). Both must outlive the copy. Calls
+  /// go_on() before each slot and ends early once it returns false; then the copy must not be used.
   template <class GoOn>
   Lists copy(std::uint32_t* to, std::uint64_t* first, const GoOn& go_on) const {
     Lists copy = *this;
@@ -140,8 +146,8 @@ class Lists {
     return copy;
   }
 
-  /// Throw corrupt: where a node should be there is none; a list names a row that the table does
-  /// not have, or not in its order.
+  /// Throw corrupt. The first: there is no node at a position that a Ref leads to. The second: a
+  /// list names a row that the table does not have, or has in another order.
   [[noreturn]] void throw_no_node(Position position) const;
   [[noreturn]] void throw_wrong_row(Tid tid) const;
 
@@ -157,7 +163,7 @@ class Lists {
   std::vector<Slot> slots_;
   FirstEntries first_;
   bool in_pm_ = true;
-  std::shared_ptr<GreatestValues> greatest_;  // of copies, too
+  std::shared_ptr<GreatestValues> greatest_;  // shared with the copies
 };
 
 }  // namespace perdix::detail::index::elf

@@ -1,8 +1,8 @@
 // How nodes lie in words of 4 bytes, and what leads to them.
 //
 // A Ref names what an entry of a list leads to: its kind, and a position or a TID. In PM a list has
-// narrow pointers, of one word, or wide ones, of two: a wide pointer is a Ref. A narrow one counts
-// from the list's own position, which it lies behind:
+// narrow pointers, of one word each, or wide ones, of two. A wide pointer is the word of a Ref. A
+// narrow one has the distance from the list to the node, which always lies behind the list (L3):
 //   before the last dimension   bits 30-31: 0 list, 1 MonoList, 2 MonoList of several TIDs
 //                               bits 0-29: words from the list to the node
 //   of the last dimension       bit 31: 0 a TID, in bits 0-30
@@ -53,7 +53,7 @@ class Ref {
   constexpr Kind kind() const { return static_cast<Kind>(word_ >> kKindShift); }
   constexpr std::uint64_t value() const { return word_ & kValueMask; }
 
-  /// The same, or one that leads nowhere in place of one that PM can't have.
+  /// Returns this Ref, or one of kind `damaged` if no Ref in PM may be of this kind.
   constexpr Ref from_pm() const { return kind() <= Kind::tids ? *this : Ref(Kind::damaged, 0); }
 
  private:
@@ -66,6 +66,7 @@ class Ref {
 /// The largest distance that a narrow pointer can tell, in either form.
 inline constexpr std::uint64_t kNarrowReach = (std::uint64_t{1} << 30) - 1;
 
+/// The narrow pointer of the list at position `list` that leads to `to`. It must be within reach.
 constexpr std::uint32_t narrow_pointer(Ref to, Position list, bool last_dimension) {
   if (last_dimension) {
     if (to.kind() == Ref::Kind::tid) return static_cast<std::uint32_t>(to.value());
@@ -75,6 +76,7 @@ constexpr std::uint32_t narrow_pointer(Ref to, Position list, bool last_dimensio
   return code << 30 | static_cast<std::uint32_t>(to.value() - list);
 }
 
+/// The opposite: where a narrow pointer of the list at position `list` leads.
 constexpr Ref follow_narrow(std::uint32_t pointer, Position list, bool last_dimension) {
   if (last_dimension) {
     const std::uint32_t value = pointer & 0x7fffffff;
@@ -83,13 +85,15 @@ constexpr Ref follow_narrow(std::uint32_t pointer, Position list, bool last_dime
   return {static_cast<Ref::Kind>((pointer >> 30) + 1), list + (pointer & kNarrowReach)};
 }
 
+/// Set in the first word of a list, beside its count, if its pointers are wide.
 inline constexpr std::uint32_t kWideList = std::uint32_t{1} << 31;
 
 constexpr std::uint64_t list_words(std::uint64_t count, bool wide) {
   return 1 + count * (wide ? 3 : 2);
 }
 
-/// A list that can be searched. Its words stay where they are as long as the caller's Guard.
+/// A list that can be searched, in PM or in the DRAM of a cache. Its words stay where they are
+/// until the caller's epoch::Guard ends.
 struct List {
   enum class Form : std::uint8_t { narrow, wide, cached };
 
@@ -105,7 +109,7 @@ struct List {
     return values[i];
   }
 
-  /// Where entry i leads. Of a list in PM the position can be any.
+  /// Where entry i leads. Not checked for a list in PM: in a damaged file the position can be any.
   Ref child(std::uint32_t i, bool last_dimension) const {
     if (form == Form::narrow) {
       note_read(pointers + i, 1);
@@ -118,8 +122,8 @@ struct List {
     return form == Form::cached ? ref : ref.from_pm();
   }
 
-  /// The first entry that is not below a value; `count` if there is none. `greatest`: about the
-  /// last value, or 0.
+  /// The index of the first entry whose value is not below `bound`; `count` if there is none.
+  /// `greatest` is a guess at the last value, or 0: a wrong guess costs time, not correctness.
   std::uint32_t lower_bound(std::uint32_t bound, std::uint32_t greatest) const {
     if (count == 0 || bound == 0) return 0;
     const std::uint32_t guess =
@@ -133,7 +137,7 @@ struct List {
     note_words_read(in_pm, words, n);
   }
 
-  /// Words that the list takes in PM; of a cached one at least.
+  /// Words that the list takes in PM. For a cached list: not more than it takes there.
   std::uint64_t words() const { return list_words(count, form == Form::wide); }
 };
 

@@ -92,7 +92,7 @@ void Replacement::close_block() {
   capacity_ = 0;
 }
 
-/// Allocates a block, fills it and links it, in one commit.
+/// Allocates a block, copies `contents` to it and links it by `word`, in one commit.
 void Replacement::link(std::uint64_t& word, std::uint64_t bytes, const void* contents) {
   alloc::Session session = pool_.allocator().session();
   const pm::Offset block = session.reserve(bytes);

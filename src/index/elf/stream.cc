@@ -24,14 +24,16 @@ std::span<const Tid> Stream::next() {
   return {tids_.data(), size_};
 }
 
-/// Rows that are not done and lie in the lists come before those that do not.
+/// Begins a window in the lists if they have TIDs from window_ on: these come before the rows of
+/// the segments.
 void Stream::choose_window(const Version& version) {
   if (window_end_ != 0 || window_ >= version.tids()) return;
   window_end_ = std::min(version.tids(), end_);
   after_.reset();
 }
 
-/// Returns whether all of the stream is done.
+/// Adds rows of the window in the lists to the batch. Returns whether the stream has ended; false
+/// also if the batch is full.
 bool Stream::take_listed(const Version& version) {
   auto visit = [&](const Row& row) {
     if (full()) return false;
@@ -53,8 +55,8 @@ bool Stream::take_listed(const Version& version) {
   return window_ >= end_;
 }
 
-/// The next batch begins behind this row. Rows ascend, or a stream of a damaged table would not
-/// end.
+/// The batch is full with this row, and the next one begins behind it. Throws corrupt unless rows
+/// ascend: otherwise the stream of a damaged table might not end.
 void Stream::end_batch(const Version& version, const Row& row) {
   const bool ascends = !after_ || after_->values < row.values ||
                        (after_->values == row.values && after_->tid < row.tid);
@@ -62,6 +64,8 @@ void Stream::end_batch(const Version& version, const Row& row) {
   after_ = row;
 }
 
+/// Adds rows of the segments to the batch, one TID after the other. Returns whether the stream has
+/// ended; false if the batch is full.
 bool Stream::take_inserted(const Version& version) {
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
     for (; window_ < std::min(s->end(), end_); ++window_) {

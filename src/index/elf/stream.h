@@ -1,5 +1,8 @@
-// A query whose rows are shown in batches: a batch is collected in a Guard, and shown without one.
-// So a visitor may do anything and take any time.
+// A query whose rows are shown in batches. A batch is collected in an epoch::Guard, and shown
+// without one. So a visitor may call the index and take any time.
+//
+//   Stream stream(table, box);
+//   for (auto tids = stream.next(); !tids.empty(); tids = stream.next()) ...
 //
 // A stream remembers its progress, not a place in the table. It shows the rows of the lists in the
 // order of the points, and rows inserted since in the order of the TIDs. Each row is in one of the
@@ -24,9 +27,11 @@ class Version;
 /// Belongs to one thread.
 class Stream {
  public:
+  /// Both outlive the Stream. It shows no row that is inserted after this.
   Stream(const Table& table, const Box& box);
 
-  /// Some rows; none if all were shown. Valid until the next call. The caller is in no Guard.
+  /// Returns the TIDs of the next rows; none if all were shown. Valid until the next call. The
+  /// caller is in no Guard. Throws corrupt.
   std::span<const Tid> next();
 
  private:
@@ -42,9 +47,9 @@ class Stream {
   const Table& table_;
   const Box& box_;
   std::uint64_t end_;             // TIDs from here on were given after the stream began
-  std::uint64_t window_ = 0;      // TIDs below it are done
-  std::uint64_t window_end_ = 0;  // of the window in the lists; 0: none is begun
-  std::optional<Row> after_;      // the last row of the window that was shown
+  std::uint64_t window_ = 0;      // rows with TIDs below it were shown or passed over
+  std::uint64_t window_end_ = 0;  // the end of the window in the lists; 0: no window is begun
+  std::optional<Row> after_;      // the last row of the window that is in a full batch
   bool done_ = false;
   std::size_t size_ = 0;
   std::array<Tid, kBatch> tids_;

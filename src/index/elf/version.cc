@@ -5,7 +5,8 @@
 namespace perdix::detail::index::elf {
 namespace {
 
-/// A table that counts. Fields of one that was not finished may be of any moment.
+/// The table at an offset, which counts (L1). Throws corrupt. Not for a table that an unfinished
+/// build left: its `tids` and `rows` may not be set yet.
 TableLayout& checked_complete_table(const pool::PoolCore& pool, pm::Offset offset) {
   TableLayout& table = checked_table(pool, offset);
   const std::uint64_t tids = pm::load(table.tids);

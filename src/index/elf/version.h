@@ -1,7 +1,9 @@
 // What queries read: the lists of one table, and the segments of rows that were inserted since. A
-// build or a compact replaces it as a whole; readers keep theirs until their Guard ends.
+// build or a compact replaces the Version as a whole; a reader keeps its Version until the reader's
+// epoch::Guard ends.
 //
-// Immutable, except as its members document.
+// Thread-safe. The lists never change. Bits of dead rows are set, segments are added, and the cache
+// is replaced while readers read; the setters below are for the holder of the table's lock.
 #pragma once
 
 #include <atomic>
@@ -19,7 +21,7 @@ namespace perdix::detail::index::elf {
 
 class Version {
  public:
-  /// Of the table at an offset; it has no segments yet. Throws corrupt.
+  /// Opens the table at an offset. The caller adds the segments. Throws corrupt.
   Version(pool::PoolCore& pool, const Root& root, pm::Offset offset);
   Version(const Version&) = delete;
   Version& operator=(const Version&) = delete;
@@ -29,31 +31,34 @@ class Version {
   const Lists& lists() const { return lists_; }
   std::uint64_t generation() const { return generation_; }
 
-  /// TIDs below it are of the lists.
+  /// Rows of the lists have TIDs below this; rows that were inserted since have this one or higher.
   std::uint64_t tids() const { return tids_; }
 
-  /// Whether a row of the lists is gone. A TID from a damaged file may be any.
+  /// Whether a row that the lists name was erased. Also true for a TID that no row of the lists can
+  /// have, as a damaged file may name one, once a row was erased.
   bool is_dead(Tid tid, const DeadRows& dead_rows) const {
     if (!erased_.load(std::memory_order_acquire)) return false;
     return tid >= tids_ || dead_rows.is_dead(dead_, tid);
   }
 
-  /// The same of any TID below tids(): also whether the lists have a row of it at all.
+  /// Whether the lists have no row with this TID, erased or not. For any TID below tids().
   bool is_missing(Tid tid, const DeadRows& dead_rows) const {
     return dead_rows.is_dead(dead_, tid);
   }
 
   std::uint64_t* dead() const { return dead_; }
 
-  /// Some of the lists' rows are gone from now on.
+  /// Called before the first row of the lists is erased: from now on is_dead() reads the bits.
   void set_erased() { erased_.store(true, std::memory_order_release); }
   bool erased() const { return erased_.load(std::memory_order_acquire); }
 
-  /// The first segment, or null. The caller of the setter owns it.
+  /// The first segment, or null. The caller of set_segments() owns the segments.
   Segment* segments() const { return segments_.load(std::memory_order_acquire); }
   void set_segments(Segment* first) { segments_.store(first, std::memory_order_release); }
 
-  /// What of the lists lies in DRAM; null: nothing. Belongs to the Version.
+  /// The copies of lists in DRAM; null: there are none. The Version owns its cache. The caller of
+  /// exchange_cache() owns the one that is returned, and retires it, since readers may still use
+  /// it.
   Cache* cache() const { return cache_.load(std::memory_order_acquire); }
   Cache* exchange_cache(Cache* cache) { return cache_.exchange(cache, std::memory_order_acq_rel); }
 
@@ -68,7 +73,8 @@ class Version {
   std::atomic<Cache*> cache_{nullptr};
 };
 
-/// Calls use(lists, source) with what a Walk reads: through the cache, if there is one.
+/// Returns use(lists, source), with the lists and the source that a Walk or a Find reads: those of
+/// the cache, if there is one. The caller is in an epoch::Guard.
 template <class Use>
 auto with_source(const Version& version, const Use& use) {
   if (const Cache* cache = version.cache()) {
@@ -79,7 +85,7 @@ auto with_source(const Version& version, const Use& use) {
   return use(version.lists(), source);
 }
 
-/// The table at an offset, complete or not. Throws corrupt.
+/// The table at an offset, which may be one that an unfinished build left. Throws corrupt.
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset);
 
 }  // namespace perdix::detail::index::elf

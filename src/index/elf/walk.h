@@ -1,7 +1,12 @@
-// A traversal of a table's lists in the order of the points: shows the TIDs of the rows in a box.
+// A traversal of a table's lists in the order of the points: shows the rows in a box.
 //
-// It may begin behind a row that an earlier traversal has shown, even in a table that has replaced
-// that one, since it compares the row's values.
+//   auto visit = [&](const Row& row) { ...; return true; };
+//   Walk walk(lists, source, box, visit);   // with_source() in version.h has lists and source
+//   walk.begin_after(row);                  // goes on behind a row of an earlier traversal
+//   walk.run();
+//
+// The earlier traversal may have read a table that was replaced since: the walk compares the values
+// of the row, not its place.
 //
 // Each node must begin behind the nodes before it (layout.h, L3). So a traversal of a damaged table
 // reads no word twice, and ends.
@@ -19,25 +24,26 @@
 
 namespace perdix::detail::index::elf {
 
-/// A row by its values.
+/// A row: its values, and its TID.
 struct Row {
   std::array<std::uint32_t, kMaxDimensions> values{};
   Tid tid = 0;
 };
 
 /// `Source` opens lists: List open(Ref, unsigned dimension), and has the first one:
-/// const FirstEntries& first(const Lists&). `Visit` is bool(const Row&); false
-/// ends the traversal.
+/// const FirstEntries& first(const Lists&). `Visit` is bool(const Row&); false ends the traversal.
+/// The Walk keeps references to all that it is given.
 template <class Source, class Visit>
 class Walk {
  public:
   Walk(const Lists& lists, Source& source, const Box& box, Visit& visit)
       : lists_(lists), source_(source), box_(box), visit_(visit) {}
 
-  /// Begins behind this row, in the order of values and then of TIDs.
+  /// run() will begin behind this row, in the order of values and then of TIDs. The row outlives
+  /// the Walk.
   void begin_after(const Row& row) { after_ = &row; }
 
-  /// Returns false if the visitor ended it. Throws corrupt.
+  /// Visits the rows. Once. Returns false if the visitor ended it. Throws corrupt.
   bool run() {
     const FirstEntries& first = source_.first(lists_);
     bool on_path = after_ != nullptr;
@@ -54,8 +60,9 @@ class Walk {
   }
 
  private:
-  /// What an entry of dimension `dimension` - 1 leads to. `on_path`: all values so far are those of
-  /// `after_`.
+  /// Visits what an entry of dimension `dimension` - 1 leads to. `on_path`: all values so far equal
+  /// those of `after_`, so rows up to `after_` must be passed over. Returns false if the visitor
+  /// ended the traversal; so do the functions below.
   bool visit_child(Ref ref, unsigned dimension, bool on_path) {
     switch (ref.kind()) {
       case Ref::Kind::list:
@@ -125,6 +132,7 @@ class Walk {
     return visit_(static_cast<const Row&>(row_));
   }
 
+  /// The walk reads the node at `position`. Throws corrupt if it lies before a node that was read.
   void pass(Position position, std::uint64_t words) {
     if (position < passed_) [[unlikely]]
       lists_.throw_no_node(position);
@@ -152,7 +160,7 @@ class PmSource {
     return lists_.list(ref.value());
   }
 
-  /// As find_in(), of the list that a Ref leads to.
+  /// find_in() for the list that a Ref leads to.
   Ref find(Ref ref, unsigned dimension, std::uint32_t value) const {
     return find_in(lists_, open(ref, dimension), dimension, value);
   }
