@@ -25,7 +25,7 @@ void require_values(const ElfColumn& column, const ElfPredicate& predicate) {
     throw_invalid(column, "only strings have prefixes");
 }
 
-/// The first string behind all that begin with `prefix`; none if there is none.
+/// The least string above all that begin with `prefix`; none if there is none, as behind "\xff".
 std::optional<std::string> behind_prefix(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (prefix.empty()) return std::nullopt;
@@ -33,9 +33,10 @@ std::optional<std::string> behind_prefix(std::string prefix) {
   return prefix;
 }
 
+/// The least string above `bytes`.
 std::string behind(std::string bytes) { return std::move(bytes) + '\0'; }
 
-/// The range of an operation other than `in`.
+/// Adds the range of an operation other than `in`. `a` and `b` are its first and last value.
 void add_strings(Condition& condition, Op op, const std::string& a, const std::string& b) {
   switch (op) {
     case Op::less: return condition.strings.push_back({"", a});

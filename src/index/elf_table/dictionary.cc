@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t kCodes = std::uint64_t{1} << 32;
 
-/// The first number from 0 to `size` for which at_least() holds, which then holds for all behind.
+/// The least number below `size` for which at_least() holds; `size` if there is none. If it holds
+/// for a number, it holds for all greater ones.
 template <class AtLeast>
 std::uint64_t first_of(std::uint64_t size, const AtLeast& at_least) {
   std::uint64_t begin = 0, end = size;
@@ -28,7 +29,7 @@ std::uint64_t first_of(std::uint64_t size, const AtLeast& at_least) {
   return begin;
 }
 
-/// Adds the codes from `begin` to below `end`, which are not before those that are there.
+/// Adds the codes from `begin` to below `end`. None of them lies before an interval that is there.
 void add_codes(std::vector<ElfInterval>& intervals, std::uint64_t begin, std::uint64_t end) {
   if (begin >= end) return;
   const auto lower = static_cast<std::uint32_t>(begin);

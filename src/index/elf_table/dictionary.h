@@ -1,6 +1,8 @@
-// The codes of one column, in PM: 32-bit numbers with the order of the column's values.
+// The dictionary of one column, in PM: translates its codes, 32-bit numbers in the order of the
+// column's values, to keys, and conditions to codes. Columns of int32 and date have none in PM:
+// their codes are their keys.
 //
-// Immutable, so thread-safe. Contents of a damaged file are checked where they are followed.
+// Immutable, so thread-safe. Offsets from PM are checked before they are followed.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +18,13 @@ namespace perdix::detail::index::elf_table {
 
 class Dictionary {
  public:
-  /// Throws corrupt.
+  /// Opens the dictionary of a column. Throws corrupt.
   Dictionary(const pool::PoolCore& pool, const ElfColumn& column, const ColumnLayout& layout);
 
-  /// Codes are below it.
+  /// All codes are below this number.
   std::uint64_t size() const { return size_; }
 
-  /// How many bytes the words take in PM.
+  /// Bytes that the dictionary takes in PM.
   std::uint64_t bytes() const {
     return keys_ == nullptr ? 0 : size_ * sizeof(std::uint64_t) + bytes_end_;
   }
@@ -30,7 +32,8 @@ class Dictionary {
   /// The key with that code. Throws corrupt if there is no such code.
   Key key(std::uint32_t code) const;
 
-  /// The codes that a condition admits: intervals that ascend and do not touch.
+  /// The codes that a condition on this column admits: intervals that ascend, with other codes
+  /// between them. Throws corrupt.
   std::vector<ElfInterval> admitted(const Condition& condition) const;
 
  private:
@@ -42,7 +45,7 @@ class Dictionary {
   const ElfType type_;
   std::uint64_t size_;
   const std::uint64_t* keys_ = nullptr;  // null: codes are keys
-  const char* bytes_ = nullptr;          // of strings
+  const char* bytes_ = nullptr;          // of all strings, one behind the other
   std::uint64_t bytes_end_ = 0;
 };
 

@@ -1,5 +1,10 @@
-// Gives the values of one column codes of the same order: collects the different keys, sorts them,
-// and numbers them.
+// Gives the values of one column codes that are in the order of the values: collects the different
+// keys, sorts them, and numbers them.
+//
+//   ColumnEncoder encoder(type, rows);
+//   encoder.add(key);                // for each row: or add_erased()
+//   encoder.finish();
+//   ... encoder.codes(), encoder.keys(), encoder.bytes() ...
 //
 // Not thread-safe. Keys of strings refer to bytes that must outlive finish().
 #pragma once
@@ -21,21 +26,21 @@ class ColumnEncoder {
   /// The key of the next row.
   void add(const Key& key);
 
-  /// The next row was erased: its code means nothing.
+  /// Adds the next row, which was erased: it gets a code that means nothing.
   void add_erased() { codes_.push_back(kErased); }
 
-  /// No row comes any more.
+  /// Gives all rows their codes. Once, after the last row was added.
   void finish();
 
   // After finish():
 
-  /// One for each row.
+  /// The code of each row, in the order in which rows were added.
   const std::vector<std::uint32_t>& codes() const { return codes_; }
 
-  /// How many different values there are.
+  /// The number of different values.
   std::uint64_t cardinality() const { return cardinality_; }
 
-  /// The dictionary as layout.h has it: keys of numbers, or ends of strings.
+  /// The dictionary as ColumnLayout has it: the keys, or for strings the ends of their bytes.
   const std::vector<std::uint64_t>& keys() const { return keys_; }
   const std::string& bytes() const { return bytes_; }
 
@@ -46,7 +51,7 @@ class ColumnEncoder {
   void number_strings(std::vector<std::uint32_t>& ranks);
 
   const ElfType type_;
-  std::vector<std::uint32_t> codes_;  // before finish(): by the order in which keys came
+  std::vector<std::uint32_t> codes_;  // before finish(): keys numbered as they first came
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
   std::unordered_map<std::string_view, std::uint32_t> strings_;
   std::uint64_t cardinality_ = 0;

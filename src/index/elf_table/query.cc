@@ -10,6 +10,7 @@
 namespace perdix::detail::index::elf_table {
 namespace {
 
+/// The most boxes of a query: add_boxes() filters where more would be needed.
 constexpr std::size_t kMaxBoxes = 64;
 
 std::vector<ElfInterval> intersect(std::span<const ElfInterval> a, std::span<const ElfInterval> b) {
@@ -33,7 +34,7 @@ bool contains(std::span<const ElfInterval> intervals, std::uint32_t code) {
   return behind != intervals.begin() && code <= behind[-1].upper;
 }
 
-/// The codes that all conditions on a column admit; none if there is no condition on it.
+/// The codes that all conditions on a column admit; nullopt if there is no condition on it.
 std::optional<std::vector<ElfInterval>> codes_of(const Version& version, unsigned column,
                                                  std::span<const Condition> conditions) {
   std::optional<std::vector<ElfInterval>> codes;
@@ -45,7 +46,7 @@ std::optional<std::vector<ElfInterval>> codes_of(const Version& version, unsigne
   return codes;
 }
 
-/// What one more box does to each dimension.
+/// Adds what one more box does in each dimension to the sum of those before.
 void add_steps(std::vector<ElfStep>& all, const std::vector<ElfStep>& steps) {
   if (all.empty()) {
     all = steps;
@@ -78,6 +79,8 @@ Query::Query(const Version& version, const Schema& schema, std::span<const Condi
   }
 }
 
+/// Restricts all boxes to some codes of a dimension: divides each box, or, if there would be too
+/// many, bounds it by the least and the greatest code and adds a filter.
 void Query::add_boxes(unsigned dimension, std::span<const ElfInterval> codes) {
   const auto bound = [&](elf::Box& box, std::uint32_t lower, std::uint32_t upper) {
     box.lower[dimension] = lower;
@@ -96,12 +99,14 @@ void Query::add_boxes(unsigned dimension, std::span<const ElfInterval> codes) {
   boxes_ = std::move(all);
 }
 
+/// Whether a row of the boxes passes the filters.
 bool Query::passes(Tid tid) const {
   return std::all_of(filters_.begin(), filters_.end(), [&](const Filter& filter) {
     return contains(filter.codes, version_.code(filter.column, tid));
   });
 }
 
+/// Whether the keys of an inserted row fulfil all conditions.
 bool Query::admits(std::span<const Key> keys) const {
   return std::all_of(conditions_.begin(), conditions_.end(), [&](const Condition& condition) {
     return condition.admits(schema_[condition.column].type, keys[condition.column]);

@@ -1,9 +1,11 @@
-// A query: conditions as boxes of the Elf, and the rest, which is tested row by row.
+// A query over one Version: its conditions as boxes of the Elf, and as tests of single rows where
+// boxes are not enough.
 //
-// A column's conditions admit intervals of its codes. As long as there are few boxes, each interval
-// gets a separate box. A column with many intervals (a long `in`) is bounded by the first and the
-// last, and the rows in between are filtered by their codes. Boxes do not overlap, so no row is
-// shown twice.
+// The conditions on a column admit intervals of its codes. As long as there are few boxes, each
+// interval gets a separate box. A column with many intervals (a long `in`) is bounded by the first
+// and the last of them, and the rows in between are filtered by their codes. Boxes do not overlap,
+// so no row is shown twice. Inserted rows are in no box: they are all read, and tested by their
+// keys.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +24,11 @@ class Query {
  public:
   using Tid = Elf::Tid;
 
-  /// All of these outlive the query.
+  /// All arguments outlive the Query. The caller keeps the Version pinned (Table::Pin).
   Query(const Version& version, const Schema& schema, std::span<const Condition> conditions);
 
-  /// Calls listed(tid) for rows of the Elf and inserted(tid, keys) for others, until one of them
-  /// returns false.
+  /// Calls listed(tid) for the rows of the Elf that fulfil all conditions, then inserted(tid, keys)
+  /// for the inserted rows that do, until one of these calls returns false. Throws corrupt.
   template <class Listed, class Inserted>
   void run(const Listed& listed, const Inserted& inserted) const {
     for (const elf::Box& box : boxes_) {
@@ -41,11 +43,14 @@ class Query {
     run_inserted(inserted);
   }
 
+  /// The number of rows that fulfil all conditions. Throws corrupt.
   std::uint64_t count() const;
 
+  /// How run() would find the rows, and what caches would spare it.
   ElfPlan plan() const;
 
  private:
+  /// Which codes a column must have, for rows in boxes that only bound them.
   struct Filter {
     unsigned column;
     std::vector<ElfInterval> codes;

@@ -1,5 +1,6 @@
-// An inserted row as bytes: for each column its key, a number as 8 bytes, a string as the number of
-// its bytes in 4 bytes and then those. Never empty. Little-endian, as all of a pool.
+// An inserted row as bytes: the keys of its columns, one behind the other. A number takes 8 bytes.
+// A string takes 4 bytes for the number of its bytes, then its bytes. Little-endian, as all of a
+// pool. Never empty, since a table has a column: an empty value marks an erased row (layout.h, T5).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 namespace perdix::detail::index::elf_table {
 
+/// Adds the key of the next column to a record.
 inline void append_key(std::string& record, ElfType type, const Key& key) {
   if (type != ElfType::string) {
     record.append(reinterpret_cast<const char*>(&key.number), sizeof key.number);
@@ -23,12 +25,12 @@ inline void append_key(std::string& record, ElfType type, const Key& key) {
   record.append(key.bytes);
 }
 
-/// Reads the keys of a record, which refer to it.
+/// Reads the keys of a record one after the other. Keys of strings refer to the record's bytes.
 class RecordReader {
  public:
   explicit RecordReader(std::string_view record) : rest_(record) {}
 
-  /// False if the record ends before.
+  /// Reads the next key. Returns false if the record ends before it does.
   bool next(ElfType type, Key& key) {
     if (type != ElfType::string) return take(&key.number, sizeof key.number);
     std::uint32_t size = 0;
@@ -51,7 +53,8 @@ class RecordReader {
   std::string_view rest_;
 };
 
-/// All keys of a record. False if it is no row of that schema.
+/// Reads all keys of a record to `keys`, which has one for each column. Returns false if the record
+/// is not a row of that schema; then some keys may have been read.
 inline bool read_record(const Schema& schema, std::string_view record, std::span<Key> keys) {
   RecordReader reader(record);
   for (std::size_t i = 0; i < schema.size(); ++i) {
