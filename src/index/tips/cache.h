@@ -1,9 +1,16 @@
 // The DRAM-cache: a chained hash table of the newest writes (paper, 4.1.1 to 4.1.4).
 //
 // Readers walk a chain in an epoch::Guard and take no lock. A writer holds the lock of the bucket,
-// also while it makes its write durable, so that the order of records and of entries is the same.
-// A chain has at most one entry of a key. Puts that were replayed stay, since reading them is
-// cheaper than the index, until their chain is too long, or all that stay take more than a budget.
+// also while it makes its write durable, so that records and entries of a key are in the same
+// order.
+//
+// Invariants, while no thread holds the bucket's lock:
+//   1. A chain has at most one entry of a key.
+//   2. An entry of a write that is not replayed is in its chain, unless a later write of the key
+//      is.
+//
+// Puts stay after their replay, since a lookup is cheaper here than in the index. They go when
+// their chain is too long, or when all that stay take more than a budget of bytes.
 #pragma once
 
 #include <atomic>
@@ -33,30 +40,31 @@ class Cache {
  public:
   struct Bucket {
     util::SpinLock lock;
-    std::atomic<std::uint32_t> unlinks{0};  // how often an entry was taken out; with the lock
+    std::atomic<std::uint32_t> unlinks{0};  // entries unlinked so far; changed with the lock
     std::atomic<Entry*> head{nullptr};
   };
 
   struct Size {
     unsigned bits;         ///< 2^bits buckets, bits > 0
     unsigned chain;        ///< entries of a chain that stay after they were replayed, at most
-    std::uint64_t budget;  ///< bytes of all these entries, at most
+    std::uint64_t budget;  ///< bytes of all entries that stay so, at most
   };
 
   Cache(epoch::Reclaimer& reclaimer, Size size);
-  ~Cache();  ///< no thread uses it, and this thread has no Guard
+  ~Cache();  ///< no thread uses the cache, and this thread is in no epoch::Guard
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  /// An entry that no other thread has yet. Throws bad_alloc.
+  /// Makes an entry, which the caller owns until it releases it to add(). Throws bad_alloc.
   NewEntry make_entry(Operation operation, std::uint64_t hash, std::string_view key,
                       std::string_view value);
 
   Bucket& bucket(std::uint64_t hash) { return buckets_[hash >> shift_]; }
   const Bucket& bucket(std::uint64_t hash) const { return buckets_[hash >> shift_]; }
 
-  /// In a Guard: the entry of the key; null if there was a moment of the call when it had none. A
-  /// walk that an unlinking meets may see neither a key's new entry, ahead of it, nor the old one.
+  /// Returns the entry of the key; null if the key had none at some moment of the call. Walks again
+  /// if an entry was unlinked during the walk: such a walk may miss both the key's new entry, which
+  /// was added at the head behind its back, and the old one. The caller is in an epoch::Guard.
   static const Entry* look_up(const Bucket& bucket, std::uint64_t hash, std::string_view key) {
     for (;;) {
       const std::uint32_t unlinks = bucket.unlinks.load(std::memory_order_acquire);
@@ -65,7 +73,8 @@ class Cache {
     }
   }
 
-  /// With the bucket's lock: the entry of the key; null if it has none.
+  /// Walks the chain once. Returns the entry of the key; null if it has met none, which is exact
+  /// only with the bucket's lock (look_up() validates instead).
   static Entry* find(const Bucket& bucket, std::uint64_t hash, std::string_view key) {
     for (Entry* entry = bucket.head.load(std::memory_order_acquire); entry != nullptr;
          entry = entry->next().load(std::memory_order_acquire))
@@ -73,32 +82,36 @@ class Cache {
     return nullptr;
   }
 
-  /// Frees an entry that no thread has.
+  /// Frees an entry that no thread can reach.
   void destroy(Entry& entry) noexcept;
 
   unsigned bits() const { return 64 - shift_; }
   std::uint64_t entry_bytes() const { return static_cast<std::uint64_t>(bytes_.sum()); }
 
-  /// With the bucket's lock: puts a new entry at the head; takes out `old`, that of the same key or
-  /// null, and what was replayed of a chain that is too long.
+  /// Puts a new entry at the head of its chain. Unlinks `old`, the entry of the same key or null,
+  /// and if the chain is too long, replayed entries at its end. The caller holds the bucket's lock.
   void add(Bucket& bucket, Entry& entry, Entry* old) noexcept;
 
-  /// With the bucket's lock.
+  /// Unlinks an entry. The caller holds the bucket's lock.
   void remove(Bucket& bucket, Entry& entry) noexcept { unlink(bucket, entry); }
 
-  /// Takes an entry out of its queue: it was replayed.
+  /// The entry was replayed, and is in no queue from now on. It stays in its chain; if it is in
+  /// none any more, it is retired.
   void dequeue(Entry& entry) noexcept {
-    const auto bytes = static_cast<std::int64_t>(entry.dram_bytes());  // a writer may take it out
+    // Read first: once kQueued is cleared, a writer may unlink and retire the entry.
+    const auto bytes = static_cast<std::int64_t>(entry.dram_bytes());
     if (entry.clear(Entry::kQueued))
       staying_.add(bytes);
     else
       retire(entry);
   }
 
-  /// Keeps the budget. The caller has no bucket's lock. Goes around the buckets, at most once in a
-  /// call, so it takes as much time as entries were added since.
+  /// Unlinks replayed entries, bucket by bucket, until those that stay keep to the budget. Begins
+  /// where the last call ended, and goes around the buckets at most once. The caller holds no
+  /// bucket's lock.
   void trim() noexcept;
 
+  /// Bytes of DRAM that buckets and entries take.
   std::uint64_t dram_bytes() const;
 
  private:
@@ -113,7 +126,7 @@ class Cache {
   void unlink_replayed(Bucket& bucket) noexcept;
   bool is_over_budget() const { return staying_.sum() > static_cast<std::int64_t>(budget_); }
 
-  // Entries lie together, in huge pages, and one of two integers in one line.
+  // Entries lie together, in huge pages; the entry of two integers takes one line.
   util::Arena arena_;
   EntryDisposer disposer_{*this};
   epoch::Reclaimer& reclaimer_;
@@ -123,7 +136,7 @@ class Cache {
   util::HugeVector<Bucket> buckets_;
   util::StripedCounter bytes_;          // of all entries
   util::StripedCounter staying_;        // of those that are in no queue
-  std::atomic<std::uint64_t> hand_{0};  // where trim() goes on
+  std::atomic<std::uint64_t> hand_{0};  // the bucket at which trim() goes on
 };
 
 }  // namespace perdix::detail::index::tips

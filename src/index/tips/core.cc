@@ -1,4 +1,6 @@
-// Lookups and writes.
+// Lookups and writes. A write looks the key up, appends its record to a ring (operation_log.h), and
+// puts its entry into the cache, all with the lock of the key's bucket. If it gets no room or no
+// space for its replay, write() replays (replay.cc) or writes through (write_through.cc).
 #include "index/tips/core.h"
 
 #include <utility>
@@ -31,7 +33,8 @@ Core::KeyWord::KeyWord(std::string_view key, Kind kind) {
   word_ = reinterpret_cast<Word>(bytes);
 }
 
-/// Whether the write is to be done, with the bucket's lock.
+/// Whether decide() allows the write, given the value that the key has now. `old` is the key's
+/// entry in the cache, or null. The caller holds the bucket's lock.
 bool Core::allows(const Entry& entry, const Entry* old, Decide decide, void* context) const {
   if (decide == nullptr) return true;
   const bool erases = entry.operation() == Operation::erase;
@@ -46,7 +49,8 @@ bool Core::allows(const Entry& entry, const Entry* old, Decide decide, void* con
   return there ? allowed : says(std::nullopt);
 }
 
-/// With the locks of both, when the record is durable: the write is there, and will be replayed.
+/// Makes a write visible whose record is durable, and queues it for replay. The caller holds the
+/// locks of the bucket and the ring. `old` is the key's entry before, or null.
 void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entry& entry,
                           Entry* old) {
   if (old != nullptr) old->supersede(entry.number());
@@ -55,7 +59,7 @@ void Core::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, Entr
   cache_->add(bucket, entry, old);
 }
 
-/// How much space the replay of an entry may take from the pool.
+/// The blocks that the replay of an entry may take from the pool.
 Need Core::need_of(const Entry& entry) const {
   Need need;
   if (entry.operation() != Operation::put) return need;
@@ -69,9 +73,10 @@ Need Core::need_of(const Entry& entry) const {
   return need;
 }
 
+/// Makes one attempt at a write: claims its part of the reserve, then logs it. An erase needs none.
 Core::Attempt Core::try_write(Entry& entry, Decide decide, void* context) {
   if (entry.operation() == Operation::erase) return log_write(entry, decide, context);
-  // What waits for space is enough; but an erase may bring some.
+  // While earlier writes wait for space, no put joins them. An erase does, since it may free some.
   if (out_of_space_.load(std::memory_order_relaxed)) return Attempt::no_reserve;
   Reserve::Admission admission(reserve_, need_of(entry));
   if (admission.answer() == Reserve::Answer::wait) return Attempt::no_room;
@@ -81,6 +86,8 @@ Core::Attempt Core::try_write(Entry& entry, Decide decide, void* context) {
   return attempt;
 }
 
+/// Logs a write and makes it visible, if decide() allows it and the ring has room. Throws
+/// out_of_space, bad_alloc, corrupt: then nothing has happened.
 Core::Attempt Core::log_write(Entry& entry, Decide decide, void* context) {
   const epoch::Guard guard;
   Cache::Bucket& bucket = cache_->bucket(entry.hash());
@@ -119,8 +126,9 @@ bool Core::write(Operation operation, std::string_view key, std::string_view val
   });
 }
 
-/// The background replays soon. Under a probe it rests, and a writer does it now and then. The
-/// write has happened: what keeps it from being replayed is met by the next call that needs that.
+/// Asks the background thread for a replay. Where a probe stops that thread, the writer itself
+/// replays now and then. An error of the replay is dropped, since the write has happened: the next
+/// call that needs a replay meets the error, too.
 void Core::after_write() noexcept try {
   const std::uint64_t backlog = backlog_.fetch_add(1, std::memory_order_relaxed) + 1;
   constexpr std::uint64_t kMaxBacklog = 1024;

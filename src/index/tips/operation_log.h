@@ -1,13 +1,22 @@
 // The operational logs: what makes a write durable (paper, 4.1.5).
 //
-// kLogs rings, of which a thread uses one. A record is appended with its ring's lock held; it is
-// durable when append() returns, after one fence. A record checks itself (T2), so no tail is kept.
+// There are kLogs rings, and each thread uses one of them. A record is appended with its ring's
+// lock held, and is durable when append() returns, after one fence. A record has a checksum (T2),
+// so PM needs no tail of a ring.
 //
-// The last quarter of a ring is for erases, and for records that cancel others: so an erase finds
-// room in a log of puts that have to wait for space.
+//   auto lock = logs.lock_ring(ring);
+//   if (!logs.append(*ring, entry)) ...   // no room: the caller replays and reclaims
+//   ring->queue.push_back(&entry);
+//   ...
+//   Cut cut = logs.cut(deferred);         // a replay takes the entries of all queues
+//   heads = logs.reclaim();               // a reclamation, when the replay is durable
+//   logs.advance(heads);                  // when the heads are durable
+//
+// The last quarter of a ring is for erases and for records that cancel others. So an erase finds
+// room even if the ring is full of puts that wait for space.
 //
 // Positions count the bytes since the ring was made. A record never wraps: one that has no room at
-// the end of the ring begins at the next multiple of its size.
+// the end of the ring begins at the next multiple of the ring's size.
 #pragma once
 
 #include <array>
@@ -30,7 +39,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// What a record says.
+/// What a record says. The bytes lie in PM, and change when the record is reclaimed.
 struct LoggedWrite {
   std::uint64_t number;
   Operation operation;
@@ -47,44 +56,48 @@ class OperationLogs {
   struct alignas(util::kCacheLine) Ring {
     util::SpinLock lock;         // guards what follows
     std::byte* bytes = nullptr;  // null: not made yet
-    std::uint64_t head = 0;      // positions
-    std::uint64_t tail = 0;
-    unsigned passes = 0;        // calls that do not try to make it, since there was no space
-    bool outside = false;       // a record between them may have its payload outside
-    std::vector<Entry*> queue;  // entries of records that were not replayed, in their order
+    std::uint64_t head = 0;      // position of the oldest record that is not reclaimed
+    std::uint64_t tail = 0;      // position behind the newest record
+    unsigned passes = 0;         // calls to come that do not try to make the ring: no space
+    bool outside = false;        // a record from head to tail may have its payload outside
+    std::vector<Entry*> queue;   // entries that no replay has taken yet, oldest first
   };
 
   /// Makes the first ring, if it is not there. Throws out_of_space.
   void make_first_ring();
 
-  /// The ring of the calling thread, or the first one if there is no space for its own. Locked.
+  /// Locks the ring of the calling thread, or the first one if the pool has no space for the
+  /// thread's own. Sets `ring` to it and returns the lock.
   std::unique_lock<util::SpinLock> lock_ring(Ring*& ring);
 
-  /// With the ring's lock: appends the record of an entry, and puts its number into the entry.
-  /// False if the ring has no room. Throws out_of_space, corrupt; nothing has happened.
+  /// Appends the record of an entry, durably, and puts its number into the entry. The ring's queue
+  /// then has room for the entry. Returns false if the ring has no room for the record. The caller
+  /// holds the ring's lock. Throws out_of_space, bad_alloc, corrupt: nothing has happened then.
   bool append(Ring& ring, Entry& entry);
 
-  /// The same for a record for which has_room() has answered, and which will not be queued. Takes
-  /// no memory.
+  /// The same for a record for which has_room() has returned true, and which will not be queued.
+  /// Takes no memory.
   void append_cancel(Ring& ring, Entry& cancel) noexcept;
 
-  /// With the ring's lock: whether both will be appended.
+  /// Whether the ring has room for the records of `entry` and, behind it, of `after`. The caller
+  /// holds the ring's lock.
   bool has_room(const Ring& ring, const Entry& entry, const Entry& after) const;
 
-  /// Whether a ring is so full that it should be reclaimed soon.
+  /// Whether a ring is so full that it should be reclaimed soon. The caller holds its lock.
   bool is_filling(const Ring& ring) const;
 
-  /// The same of all rings.
+  /// Whether any ring is so full. Takes the rings' locks.
   bool is_due();
 
   /// What cut() takes.
   struct Cut {
     std::vector<Entry*> entries;
-    std::uint64_t number;      // of the newest of all records
-    std::vector<Entry*> left;  // none, with room for all
+    std::uint64_t number;      // of the newest record of all rings
+    std::vector<Entry*> left;  // empty, with capacity for all entries: those that will be deferred
   };
 
-  /// Takes the queues of all rings at one moment (D2), behind entries that were taken earlier.
+  /// Takes the queues of all rings at one moment (D2). The result begins with `earlier`, entries
+  /// that an earlier cut took. Throws bad_alloc: then nothing was taken.
   Cut cut(const std::vector<Entry*>& earlier);
 
   /// Calls take(entry) for each entry of the queues, and empties them. Takes no memory.
@@ -97,22 +110,23 @@ class OperationLogs {
     }
   }
 
+  /// The number of the newest record.
   std::uint64_t last_number() const { return last_number_.load(std::memory_order_acquire); }
 
   /// Frees the rings, which are empty, one commit each.
   void free_rings();
 
-  /// Shows the records that count, in the order of their numbers, as far as they are valid, and
-  /// finds the ends of the rings. On opening. Throws corrupt.
+  /// On opening: finds the tails of the rings, and shows the records that count (T2), except
+  /// cancelled ones, in the order of their numbers. Throws corrupt.
   void recover(const std::function<void(const LoggedWrite&)>& show);
 
   using Heads = std::array<std::uint64_t, kLogs>;
 
-  /// Steps 4 and 5 of a reclamation: records up to header.reclaim_to mean nothing, their payloads
-  /// are freed, and the heads advanced, all of it flushed. Returns the heads.
+  /// Steps 4 and 5 of a reclamation: from now on records up to header.reclaim_to mean nothing.
+  /// Frees their payloads and advances the heads in PM, all of it flushed. Returns the heads.
   Heads reclaim();
 
-  /// Once they are durable: gives the room ahead of them to new records.
+  /// Gives the room before these heads to new records. Called once the heads are durable.
   void advance(const Heads& heads);
 
   void for_each_block(const pool::BlockVisitor& visit) const;

@@ -29,7 +29,8 @@ void Core::free_word(Word word, Kind kind) const {
   if (kind == Kind::bytes) tips::free(reinterpret_cast<void*>(word));
 }
 
-/// A string gets a copy in the index only if the key is new.
+/// Puts the entry into the plug-in. The index gets its own copy of a string key only if the key is
+/// new.
 void Core::apply_put(const Entry& entry) const {
   const KeyWord wanted(entry.key(), kinds_.key);
   Word old = 0;
@@ -55,7 +56,8 @@ void Core::apply_erase(const Entry& entry) const {
   free_word(value, kinds_.value);
 }
 
-/// False if there was no space for it: nothing has happened.
+/// Makes the write of an entry in the plug-in. Returns false if there was no space for it: nothing
+/// has happened then.
 bool Core::apply(const Entry& entry) const {
   try {
     const Uno::Scope scope(uno_);
@@ -69,7 +71,8 @@ bool Core::apply(const Entry& entry) const {
   }
 }
 
-/// False if it has to wait for space.
+/// Replays an entry, unless a later one of the cut has superseded it, and takes it out of its
+/// queue. Returns false if it has to wait for space; then it stays queued.
 bool Core::replay_entry(Entry& entry) const {
   if (!entry.is_superseded(cut_to_)) {
     if (!apply(entry)) return false;
@@ -81,15 +84,16 @@ bool Core::replay_entry(Entry& entry) const {
   return true;
 }
 
-/// The index says as much as a tombstone, which would be of use to few lookups.
+/// Takes a replayed erase out of the cache. The index no longer has the key, so lookups find the
+/// same without this entry, and few of them would be faster with it.
 void Core::forget(Entry& entry) const {
   Cache::Bucket& bucket = cache_->bucket(entry.hash());
   const std::lock_guard lock(bucket.lock);
   if (entry.has(Entry::kLinked)) cache_->remove(bucket, entry);
 }
 
-/// With replaying_, when there was no space: tries it with the space that a reclamation frees, then
-/// with the reserve.
+/// Replays an entry for which there was no space: with what a reclamation frees, then with the
+/// reserve. Returns false if that is not enough. The caller holds replaying_.
 bool Core::replay_with_reserve(Entry& entry) const {
   reclaim();
   do {
@@ -98,7 +102,8 @@ bool Core::replay_with_reserve(Entry& entry) const {
   return false;
 }
 
-/// With replaying_. What can't be replayed is deferred.
+/// Replays entries on this thread. Defers those for which there is no space, and if it throws, all
+/// that are left. The caller holds replaying_.
 void Core::replay_alone(std::span<Entry* const> entries) const {
   auto next = entries.begin();
   try {
@@ -107,7 +112,8 @@ void Core::replay_alone(std::span<Entry* const> entries) const {
       const bool done = replay_entry(entry) || replay_with_reserve(entry);
       ++next;
       if (!done) deferred_.push_back(&entry);
-      // The records stay until all of the cut is replayed; to replay them again does no harm: D6.
+      // This reclaims no record of the cut before all of the cut is replayed. After a crash they
+      // are replayed once more, which does no harm (D6).
       if (is_reclamation_due()) reclaim();
     }
   } catch (...) {
@@ -116,14 +122,16 @@ void Core::replay_alone(std::span<Entry* const> entries) const {
   }
 }
 
-/// Entries of one key go to one worker. It alone reads them: what is replayed may be freed.
+/// Divides entries among workers. All entries of a key go to one worker, in their order. No other
+/// worker may read an entry: it may be freed once it is replayed.
 std::vector<Core::Share> Core::share_out(std::span<Entry* const> entries, unsigned workers) {
   std::vector<Share> shares(workers);
   for (Entry* entry : entries) shares[entry->hash() % workers].entries.push_back(entry);
   return shares;
 }
 
-/// What a worker does.
+/// Runs on a worker. Replays the entries of a share. Leaves those in the share for which there was
+/// no space, and all others from the first exception on, which it notes.
 void Core::work(Share& share) const noexcept {
   const auto is_done = [&](Entry* entry) {
     try {
@@ -136,7 +144,7 @@ void Core::work(Share& share) const noexcept {
   std::erase_if(share.entries, is_done);
 }
 
-/// With replaying_. By several threads, this one among them.
+/// As replay_alone(), on several threads, this one among them. The caller holds replaying_.
 void Core::replay_together(std::span<Entry* const> entries, unsigned workers) const {
   std::vector<Share> shares;
   try {
@@ -155,7 +163,7 @@ void Core::replay_together(std::span<Entry* const> entries, unsigned workers) co
       continue;
     }
     try {
-      replay_alone(share.entries);  // there was no space for them
+      replay_alone(share.entries);  // the worker found no space for these
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
@@ -164,7 +172,8 @@ void Core::replay_together(std::span<Entry* const> entries, unsigned workers) co
   if (is_reclamation_due()) reclaim();
 }
 
-/// With replaying_; deferred_ has room for all.
+/// Replays the entries of a cut, or defers them. deferred_ has capacity for all of them, and the
+/// caller holds replaying_.
 void Core::replay_queued(const std::vector<Entry*>& entries) const {
   constexpr std::size_t kAtOnce = 256;  // between two looks at the UNO logs
   const unsigned workers =
@@ -183,9 +192,9 @@ void Core::replay_queued(const std::vector<Entry*>& entries) const {
   }
 }
 
-/// With replaying_. Of the writes of one key in the cut the last one is applied: D2. This holds
-/// even if a later one has superseded it in between: a caller that waits for this replay must see
-/// it.
+/// Replays the writes made before the call. Of the writes of one key in the cut the last one is
+/// applied (D2), even if a later write that is not in the cut has superseded it since: a caller
+/// that waits for this replay must see it. The caller holds replaying_.
 void Core::replay() const {
   inspect({});
   require_whole();
@@ -201,13 +210,14 @@ void Core::replay() const {
   scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number() - 1);
-  // Release: earlier deferred writes are in the index now.
+  // Release: a thread that reads false finds writes that were deferred earlier in the index.
   out_of_space_.store(!deferred_.empty(), std::memory_order_release);
   if (deferred_.empty()) caught_up_to_.store(cut.number, std::memory_order_release);
   ++replays_;
 }
 
-/// Whatever was written before the call has a number that is counted.
+/// Whether all writes made before the call are in the index. Each of them has a number that
+/// last_number() covers.
 bool Core::is_caught_up() const {
   const std::uint64_t newest = logs_.last_number();
   return is_inspected() && caught_up_to_.load(std::memory_order_acquire) >= newest;
@@ -220,15 +230,15 @@ void Core::catch_up() const {
   if (logs_.is_due()) reclaim();
 }
 
-/// Also makes room in the logs, and gives back what plug-ins have freed.
+/// Replays, then reclaims: that makes room in the logs, and frees what plug-ins have given back.
 void Core::replay_all() const {
   const std::lock_guard lock(replaying_);
   replay();
   reclaim();
 }
 
-/// As replay_all(), until nothing is left that can be replayed, and without the space that the
-/// index keeps for later writes.
+/// Calls replay() and reclaim() until nothing is left that can be replayed, then gives the space
+/// back that the index keeps for later writes.
 void Core::settle() const {
   const std::lock_guard lock(replaying_);
   for (std::size_t before = 0;; before = deferred_.size()) {
@@ -242,22 +252,24 @@ void Core::settle() const {
   settled_to_ = logs_.last_number();
 }
 
-/// With replaying_. Nothing was written or replayed since settle(). What waits for space may change
-/// the index each time it is tried, as a table that is being resized moves some pairs; a check has
-/// seen the blocks that it has now.
+/// Whether nothing was written or replayed since settle(). Then the background thread must not
+/// replay, also if writes wait for space. Each attempt may change the index, as a table that is
+/// being resized moves some pairs, and a check may already have listed the blocks of the index. The
+/// caller holds replaying_.
 bool Core::is_settled() const { return logs_.last_number() == settled_to_ && uno_.is_empty(); }
 
-/// With replaying_: makes the changes of the index durable and the logs empty, as far as replayed.
+/// Makes the changes of the index durable, then empties the undo log and the memory log, and drops
+/// the records that are replayed. The caller holds replaying_.
 void Core::reclaim() const {
   require_whole();
   if (uno_.is_empty() && replayed_to_ == pm::load(header_.reclaimed)) return;
-  // Before anything is given up that a rollback would need.
+  // First: what follows gives up what a rollback would need.
   uno_.flush(replayed_to_);
   finish_reclamation();
   ++reclamations_;
 }
 
-/// Steps 3 to 6: also after a crash between them.
+/// Steps 3 to 6 of a reclamation. Recovery calls it, too, if a crash came between them.
 void Core::finish_reclamation() const {
   uno_.free_freed();
   const OperationLogs::Heads heads = logs_.reclaim();
@@ -269,13 +281,13 @@ void Core::finish_reclamation() const {
 
 void Core::replay_in_background() noexcept {
   requested_.store(false);
-  if (!is_inspected() && settings_.resumes) return;  // what inspects it replays too
+  if (!is_inspected() && settings_.resumes) return;  // the inspection thread replays, too
   try {
     const std::lock_guard lock(replaying_);
     if (is_settled()) return;
     replay();
     if (logs_.is_due()) reclaim();
-  } catch (const std::exception&) {  // the next call that needs it meets the same
+  } catch (const std::exception&) {  // the next call that needs a replay meets the same error
   }
 }
 

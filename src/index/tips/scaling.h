@@ -1,9 +1,13 @@
 // How many workers replay the operational logs (paper, 4.2.1): as many as it takes to keep up with
 // the writers, and not more than make it faster.
 //
-// After each replay, R is what was written during it over what was replayed. Above 1 there will be
-// more workers, below 1/2 fewer; the step is 1 below four workers and 4 from there on. Once there
-// are as many as there may be, the number that replayed fastest is taken, until fewer will do.
+//   scaling.adapt(written, replayed, seconds);   // after each replay
+//   scaling.workers();                           // for the next one
+//
+// The ratio of the writes made during a replay to the writes that it replayed decides. Above 1 the
+// number of workers grows, below 1/2 it shrinks. The step is 1 up to about four workers, and 4
+// beyond. If the largest number is not enough either, the number that has replayed fastest is used
+// from then on, until a ratio below 1/2 makes it shrink.
 //
 // Not thread-safe.
 #pragma once
@@ -19,7 +23,8 @@ class Scaling {
 
   unsigned workers() const { return workers_; }
 
-  /// A replay has ended.
+  /// Takes the result of a replay into account: `written` writes came while it replayed `replayed`
+  /// in `seconds`. A replay of nothing changes nothing.
   void adapt(std::uint64_t written, std::uint64_t replayed, double seconds) {
     if (replayed == 0) return;
     const double rate = static_cast<double>(replayed) / std::max(seconds, 1e-9);
@@ -55,7 +60,7 @@ class Scaling {
   unsigned workers_;
   unsigned best_ = 1;
   double best_rate_ = 0;
-  bool settled_ = false;  // at best_, until fewer will do
+  bool settled_ = false;  // workers_ is best_, and does not grow until it has shrunk
 };
 
 }  // namespace perdix::detail::index::tips

@@ -1,4 +1,4 @@
-// The threads that replay together (paper, 4.2.1). They start when they are first needed, rest
+// The threads that replay together (paper, 4.2.1). They start when run() first needs them, sleep
 // between two rounds, and end with the object.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// Used by one thread at a time.
+/// One thread at a time calls run(): the holder of Core::replaying_.
 class Workers {
  public:
   Workers() = default;
@@ -19,9 +19,9 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Calls task(0) to task(count - 1), in parallel as far as there are threads. The first one is
-  /// called here, and so are those for which no thread is available. Returns when all have ended.
-  /// `task` throws nothing.
+  /// Calls task(0) to task(count - 1), count > 0, in parallel as far as threads can be had. The
+  /// calling thread calls task(0), and those for which there is no thread. Returns when all have
+  /// ended. `task` throws nothing.
   void run(unsigned count, const std::function<void(unsigned)>& task);
 
  private:
