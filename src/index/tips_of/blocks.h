@@ -1,10 +1,11 @@
-// Memory for a container: blocks that are cut off its pages, and lists of free ones. All of this
-// state lies in the pages, so a write that is rolled back also rolls back its blocks.
+// Memory for a container: blocks that are cut off its pages, and lists of free blocks by size
+// class. All of this state lies in the pages (layout.h, Arena), so a write that is rolled back also
+// takes back what it allocated and freed.
 //
-// A freed block goes to the next allocation of its size. Memory does not go back to the pool before
+// A freed block is used by the next allocation of its class. Memory goes back to the pool only when
 // the index is dropped.
 //
-// Used by the thread that writes.
+// Not thread-safe: for the thread that is in the container's write, or when no write runs.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +22,23 @@ class Blocks {
  public:
   explicit Blocks(Pages& pages) : pages_(pages) {}
 
-  /// Forgets all blocks. What follows is cut off behind `bytes` for the container's object.
+  /// Makes an arena without blocks. Blocks will begin behind the container's object, which takes
+  /// `object_bytes`.
   void format(std::uint64_t object_bytes);
 
-  /// Aligned to 16 bytes. Throws out_of_space, too_large, no_memory.
+  /// Returns a block of at least `bytes`, aligned to 16 bytes. Adds an extent to the pages if there
+  /// is no room. Throws out_of_space, too_large, no_memory.
   void* allocate(std::uint64_t bytes);
 
-  /// Takes back a block of allocate(bytes). Returns false if it lies elsewhere.
+  /// Takes back a block of allocate(bytes). Returns false, and has changed nothing, if it does not
+  /// lie in the container's pages.
   bool free(void* block, std::uint64_t bytes) noexcept;
 
-  /// O4, as far as it can be seen without the container.
+  /// Verifies O4, as far as that is possible without knowing the container, and adds to `problems`.
   void check(std::uint64_t object_bytes, Problems& problems) const;
 
   Arena& arena() const { return *reinterpret_cast<Arena*>(pages_.begin_of(0)); }
+  /// Bytes of all free blocks. Cost: reads each of them.
   std::uint64_t free_bytes() const;
 
  private:
@@ -48,12 +53,12 @@ class Blocks {
   Pages& pages_;
 };
 
-/// Where blocks begin behind a container's object.
+/// Where the first block begins in the first extent: behind the container's object.
 constexpr std::uint64_t head_bytes(std::uint64_t object_bytes) {
   return kObjectAt + (object_bytes + 15) / 16 * 16;
 }
 
-/// Pages that a new index begins with.
+/// The number of pages that a new index begins with.
 inline std::uint64_t first_pages(std::uint64_t object_bytes) {
   constexpr std::uint64_t kFirst = 16;
   return pm::limit("tips: pages of an extent", kFirst) + head_bytes(object_bytes) / kPage;

@@ -13,13 +13,14 @@
 namespace perdix::detail::index::tips_of {
 namespace {
 
-// What a handler of signals must reach without an argument: the write of its thread, and the
-// handler that was there before. Never allocated by the access, which the handler makes.
+// What the handler must reach without an argument: the write of its thread, and whether this thread
+// is in pass_on(). initial-exec: an access must not allocate memory for the thread's variables,
+// because the handler makes it.
 [[gnu::tls_model("initial-exec")]] thread_local constinit Faults* current_faults = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local constinit bool passing_on = false;
 
-/// The handlers that were found, the last of which is called. A thread may be about to call an
-/// earlier one, so they stay for a while.
+/// The handlers that install() has found. pass_on() calls the last one. A thread may still be about
+/// to call an earlier one, so the last kKept of them are kept.
 class PreviousHandlers {
  public:
   void add(const struct sigaction& action) noexcept {
@@ -40,15 +41,18 @@ class PreviousHandlers {
 constinit PreviousHandlers previous_handlers{};
 constinit std::mutex installing;
 
-/// As the kernel would do it: the signal comes again when the handler returns.
+/// Lets the default action happen: the store faults again when the handler returns, and then the
+/// kernel ends the process. A signal that was sent does not come again, so it is raised.
 void let_default_act(int signal, const siginfo_t* info) noexcept {
   ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) ::raise(signal);  // another process or thread has sent it
+  if (info->si_code <= 0) ::raise(signal);  // a process or a thread has sent it
 }
 
+/// Passes a fault that is not perdix's on to the handler that was installed before.
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
   const struct sigaction& action = previous_handlers.last();
-  // One that calls this one again gets the default action.
+  // If that handler calls perdix's handler, which it may have found in its turn, passing_on is set,
+  // and the default action ends the recursion.
   if (passing_on || (action.sa_flags & SA_SIGINFO) == 0) {
     if (passing_on || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
       return let_default_act(signal, info);
@@ -76,7 +80,7 @@ struct FaultHandler {
     return (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handle;
   }
 
-  /// Before whatever handler there is.
+  /// Installs the handler before the one that there is, unless that is this handler.
   static void install() noexcept {
     struct sigaction now {};
     if (::sigaction(SIGSEGV, nullptr, &now) != 0 || is_installed(now)) return;
@@ -94,7 +98,7 @@ struct FaultHandler {
 Faults::Faults(Pages& pages) : pages_(pages) {
   assert(current_faults == nullptr);
   FaultHandler::install();
-  passing_on = false;  // a handler may have left by a jump
+  passing_on = false;  // still set if an earlier handler has left pass_on() by longjmp()
   current_faults = this;
 }
 

@@ -1,14 +1,20 @@
 // The pages of a container: protected against stores, copied before the first store to each.
 //
-//   pages.begin();                  // all pages are read-only
+//   pages.begin();                  // all pages are read-only from here on
 //   ...                             // a store faults; on_fault() copies the page, durably, and
 //                                   // lets the store happen
 //   pages.commit();                 // or pages.roll_back()
 //
 // Each page has a fixed place for its copy, so a fault needs no space and can't fail for lack of
-// it. Whatever a crash leaves, recover() brings back what the pages held when the epoch began.
+// it. An epoch lasts from one commit to the next (Header::epoch). After a crash recover() brings
+// back what the pages held when the epoch began.
 //
-// One thread at a time; that of a store calls on_fault().
+// Invariant: during a write a page is writable only if it is dirty, which means that its copy was
+// durable before the page became so. At all times outside of a write all pages are equal to what
+// was committed last.
+//
+// Not thread-safe. The handler of SIGSEGV calls on_fault() on the thread that stores (faults.h), in
+// the middle of a write: so on_fault() allocates nothing, unless a probe is installed.
 #pragma once
 
 #include <cstddef>
@@ -25,30 +31,33 @@ namespace perdix::detail::index::tips_of {
 
 class Pages {
  public:
-  /// Follows the chain of extents. Throws corrupt.
+  /// Finds the pages: follows the chain of extents in PM. Throws corrupt.
   Pages(pool::PoolCore& pool, Header& header);
-  /// The pages may be written to by any means again.
+  /// Removes the protection: the pages can be written to as all of the pool again.
   ~Pages();
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
-  /// After a crash: puts back the pages of the epoch that did not end, durably.
+  /// On opening: puts back the pages that were changed in an epoch that did not end, durably.
   void recover();
 
-  /// Protects all pages, unless they are. Throws unsupported if the kernel refuses.
+  /// Begins a write: protects all pages that are not protected yet. Throws unsupported if the
+  /// kernel refuses.
   void begin();
 
-  /// A store to `address` has faulted. Returns whether it may be made now; false if the page is not
-  /// one of these, or has a copy already.
+  /// Called when a store to `address` has faulted. Copies the page, durably, and makes it writable.
+  /// Returns whether the store can be made now; false if the address is in none of these pages, if
+  /// the page was writable already, or if the kernel refuses.
   bool on_fault(std::uintptr_t address) noexcept;
 
-  /// Makes all stores durable, and with that the copies meaningless.
+  /// Ends the write: makes all stores durable, then, by one store, the copies meaningless.
   void commit() noexcept;
 
-  /// Takes all stores back.
+  /// Ends the write: puts back what all pages held before it.
   void roll_back() noexcept;
 
-  /// Adds this many pages, protected, durably. Throws out_of_space, too_large, no_memory.
+  /// Adds an extent with this many pages, durably, also if the write is rolled back. The pages are
+  /// protected. Throws out_of_space, too_large, no_memory.
   void add_extent(std::uint64_t pages);
 
   std::size_t extents() const { return ranges_.size(); }
@@ -71,6 +80,7 @@ class Pages {
     }
   }
 
+  /// The number of pages that were changed since begin().
   std::size_t dirty() const { return dirty_.size(); }
   std::uint64_t copied() const { return copied_; }
   std::uint64_t commits() const { return commits_; }
@@ -121,8 +131,8 @@ class Pages {
   Header& header_;
   std::vector<Range> ranges_;
   std::uint64_t count_ = 0;   // of pages
-  std::vector<Dirty> dirty_;  // with room for all, since it grows in a handler of signals
-  bool protected_ = false;    // all pages that are not dirty
+  std::vector<Dirty> dirty_;  // has capacity for all pages: on_fault() adds to it
+  bool protected_ = false;    // all pages that are not dirty are protected
   bool ever_protected_ = false;
   std::uint64_t copied_ = 0, commits_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> reported_;  // of each dirty page, under a probe

@@ -1,5 +1,7 @@
 // Which addresses a container must not keep: those of this process's memory, which lies elsewhere
-// in the next process.
+// in the next process. A write looks for addresses of the program in the container's object
+// (ProgramImages, cheap); a trial of a type looks for addresses of anything but the pool
+// (ProcessMemory).
 #pragma once
 
 #include <cstddef>
@@ -16,12 +18,13 @@ struct Region {
   std::uintptr_t end;
 };
 
-/// The program and its shared libraries, as they were when they were first asked for. Immutable.
+/// Where the program and its shared libraries lie. Libraries that are loaded after the first call
+/// of of_this_program() are not known. Immutable, so thread-safe.
 class ProgramImages {
  public:
   static const ProgramImages& of_this_program();
 
-  /// Whether a word of [p, p + n) is an address in one of them.
+  /// Whether a word of [p, p + n) is an address in the program or one of its libraries.
   bool any_in(const void* p, std::size_t n) const;
 
  private:
@@ -29,13 +32,14 @@ class ProgramImages {
   std::vector<Region> regions_;  // ascending
 };
 
-/// All that is mapped in this process but a pool, at one moment.
+/// All that was mapped in this process, except a pool, when the object was made.
 class ProcessMemory {
  public:
   /// `[pool, pool + bytes)` is left out. Throws io_error.
   ProcessMemory(const void* pool, std::uint64_t bytes);
 
-  /// What lies at an address ("[heap]", the path of a library), or nothing.
+  /// The name of what lies at an address ("[heap]", the path of a library); nullopt if nothing
+  /// does.
   std::optional<std::string> at(std::uint64_t address) const;
 
  private:

@@ -9,7 +9,8 @@
 namespace perdix::detail::index::tips_of {
 namespace {
 
-// The container whose write() this thread is in: allocators are made by code that knows none.
+// The container whose write() this thread is in; null: none. A TipsAllocator has to find it here,
+// since the code that makes allocators knows no container.
 thread_local Table* current_table = nullptr;
 
 [[noreturn]] void throw_outside() {
@@ -26,7 +27,8 @@ void* allocate(std::size_t bytes) {
   return current_table->allocate(bytes);
 }
 
-/// Outside of a write an object has outlived the one that it was made in: its block stays taken.
+/// Outside of a write nothing can be freed: the object has outlived the write that made it, and its
+/// block stays allocated.
 void deallocate(void* block, std::size_t bytes) noexcept {
   if (current_table != nullptr) current_table->free(block, bytes);
 }
@@ -61,8 +63,9 @@ void Table::end_write() noexcept {
   mutex_.unlock();
 }
 
-/// Containers without elements may lead to an object of the program, which has another address the
-/// next time.
+/// Makes sure that the container's object has no address of an object of the program, which would
+/// be another one in the next process. A container without elements may have one; then
+/// type_.settle() replaces it, if it can. Throws unsupported if there still is one.
 void Table::settle() {
   const ProgramImages& images = ProgramImages::of_this_program();
   if (!images.any_in(container(), type_.bytes)) return;
@@ -76,7 +79,7 @@ void Table::settle() {
 }
 
 void Table::prepare_commit() {
-  pool().require_usable();  // the callable may have forked, and this be the child
+  pool().require_usable();  // the callable may have forked, and this may be the child
   if (foreign_) {
     throw Error(Errc::invalid_argument,
                 fmt::format("{}: a write() of the container '{}' gave back memory that is not the "
@@ -90,7 +93,7 @@ void Table::prepare_commit() {
 void Table::commit() {
   pages_->commit();
   end_write();
-  pool().require_usable();  // the device may have failed to take it
+  pool().require_usable();  // throws if the device has failed to make the write durable
 }
 
 void Table::begin_read() const {

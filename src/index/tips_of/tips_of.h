@@ -1,5 +1,10 @@
-// A container that page protection makes durable (docs/durability/tips_of.md). The container's type
-// is known to its public class only; here it is memory that changes.
+// A container that page protection makes durable (docs/durability/tips_of.md). Only the public
+// class TipsOf knows the container's type; here the container is memory that changes.
+//
+//   table.begin_write();
+//   ...                      // changes the container; a TipsAllocator calls allocate() and free()
+//   table.prepare_commit();  // if this or the change throws: roll_back(), or abandon() in a child
+//   table.commit();
 //
 //   pages.h           protection, copies, commit
 //   faults.h          the handler of SIGSEGV
@@ -9,7 +14,7 @@
 //   check.cc          verification; statistics
 //   api.cc            what the public class calls
 //
-// Thread-safe: one write at a time, or reads.
+// Thread-safe: a call waits until it may begin, since there is one write at a time, or reads.
 #pragma once
 
 #include <cstdint>
@@ -33,30 +38,41 @@ inline constexpr std::string_view kEngineName = "tips_of";
 
 class Table final : public pool::OpenIndex {
  public:
-  /// Opens what there is, of whatever type, to be checked or dropped.
+  /// Opens what there is, of whatever type, to be checked or dropped. Throws corrupt.
   explicit Table(pool::IndexHandle handle);
-  /// Opens the container, or creates it. Throws wrong_kind, unsupported.
+  /// Opens the container, or creates it. Throws wrong_kind if it is of another type, unsupported if
+  /// the type can't be made durable (trial.h), corrupt, out_of_space.
   Table(pool::IndexHandle handle, const ContainerType& type);
   ~Table() override;
 
+  /// Frees all blocks of a container that is being dropped and clears its root. Restartable.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root);
 
   pool::PoolCore& pool() const { return handle_.pool(); }
   void* container() const { return pages_->begin_of(0) + kObjectAt; }
 
+  /// Memory for the container. Called by the thread that is in a write. See Blocks.
   void* allocate(std::uint64_t bytes);
   void free(void* block, std::uint64_t bytes) noexcept;
 
-  /// Throws in a thread that is in a write, whichever container's.
+  /// Begins a write of this thread: waits for other writes and reads to end, and protects the
+  /// pages. Throws invalid_argument if this thread is in a write of any container, unsupported if
+  /// the kernel refuses, and what PoolCore::require_usable() throws; then no write has begun.
   void begin_write();
-  /// Throws if what was written can't be made durable; nothing has ended then.
+  /// Called at the end of a write. Throws if what was written can't be made durable; the write is
+  /// still running then, and the caller rolls it back.
   void prepare_commit();
-  /// Ends a write by making it durable. Throws if the device has failed.
+  /// Makes the write durable and ends it. Throws if the device has failed; the write has ended
+  /// then, too.
   void commit();
+  /// Takes all changes of the write back and ends it.
   void roll_back() noexcept;
-  /// Ends a write in a child that was forked in it, which has no pages.
+  /// Ends the write in a child process that was forked during it. The child does not have the
+  /// pages, and leaves the lock as it is.
   void abandon() noexcept;
 
+  /// Begins a read; waits for a write to end. Throws invalid_argument if this thread is in the
+  /// write of this container.
   void begin_read() const;
   void end_read() const { mutex_.unlock_shared(); }
 
@@ -87,8 +103,8 @@ class Table final : public pool::OpenIndex {
   std::optional<Blocks> blocks_;
 
   mutable std::shared_mutex mutex_;  // guards the pages and what follows
-  std::optional<Faults> faults_;     // during a write
-  bool foreign_ = false;             // memory was given back that is not of this container
+  std::optional<Faults> faults_;     // engaged during a write
+  bool foreign_ = false;             // the write has given back memory that is not the container's
 };
 
 }  // namespace perdix::detail::index::tips_of
