@@ -15,24 +15,27 @@
 namespace perdix::detail::wal {
 namespace {
 
-/// Of a stripe. The ring has room for what is allocated ahead, too: what chains are promised.
+/// The greatest limit of a stripe. Less than its ring, which also needs room for the segments that
+/// are allocated ahead.
 constexpr std::uint64_t kMaxLimit = 640 * kSegmentSize;
 static_assert(kMaxLimit < kRingSize);
 
-/// A restart reads this many times the size of the table: a record then pays for 8 bytes of it.
+/// A checkpoint is due when a restart would read this many times the bytes of the head table: so
+/// each record that is appended causes 8 bytes of a table.
 constexpr std::uint64_t kSuffixPerTable = 4;
 
 /// The number of ages into which the surviving chains are divided, by where their records lie.
 constexpr Generation kAges = 16;
-/// Of the first age. The last one ends where the log did, and a generation of new chains begins.
+/// The generation of the first age. The last age ends where the log ended when it was opened. The
+/// generation after it is that of new chains.
 constexpr Generation kFirstAge = 1;
 
 /// Generations that begin while the limit's bytes are appended. A chain keeps all records since its
 /// generation began, so at most this part of the limit is kept in vain.
 constexpr std::uint64_t kGenerationsPerLimit = 64;
 
-/// Refusals after which a look at the log is due. It takes long to find no space in a full pool,
-/// and during that time writes go to the leaves.
+/// Refused records after which a look at the log is due. Not after each one: it takes long to find
+/// that a full pool has no space, and during that time writes go to the leaves.
 constexpr unsigned kRefusalsPerLook = 64;
 
 /// All stripes, locked.
@@ -103,7 +106,8 @@ Log::Log(pool::PoolCore& pool, pm::Offset header, Limits limits)
 
 Log::~Log() { delete survivors_.load(std::memory_order_relaxed); }
 
-/// Else two records would lie in one place (W3).
+/// Throws corrupt if two parts of the log use the same block: then two records would lie in one
+/// place (W3).
 void Log::require_distinct_blocks() const {
   std::vector<pm::Offset> blocks;
   for_each_block([&](pm::Offset block) { blocks.push_back(block); });
@@ -129,8 +133,8 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
 
 // --- Writers -------------------------------------------------------------------------------------
 
-/// The tail of the calling thread is taken, or has too little room: the next one that is free. The
-/// thread stays there.
+/// find_tail() if the thread's own tail is locked or has too little room: takes the next stripe
+/// with room that is not locked, or if all are, waits for one. The thread goes on appending there.
 [[gnu::noinline]] Stripe* Log::find_another_tail(std::uint64_t records) noexcept {
   const unsigned own = cursor();
   const auto first_with_room = [&](auto lock) -> Stripe* {
@@ -164,7 +168,8 @@ void Log::throw_full() const {
               fmt::format("{}: the log of an index is full", pool_.path().string()));
 }
 
-/// The calling thread has appended this many records, or filled a segment.
+/// Called after an append that ends a span of bytes_per_look_ bytes of its stripe: makes a look
+/// due. `segment_ended`: it also ends a segment, so the thread goes on at the next stripe.
 [[gnu::noinline]] void Log::go_on(bool segment_ended) noexcept {
   Cursor& own = cursors_[util::current_stripe()];
   own.look_due.store(true, std::memory_order_relaxed);
@@ -174,7 +179,7 @@ void Log::throw_full() const {
 
 void Log::note_refusal() noexcept {
   Cursor& own = cursors_[util::current_stripe()];
-  // relaxed, and no addition in one: threads that share it may count less.
+  // relaxed, and not one atomic addition: threads that share the Cursor may count too few.
   const unsigned refusals = own.refusals.load(std::memory_order_relaxed) + 1;
   own.refusals.store(refusals % kRefusalsPerLook, std::memory_order_relaxed);
   if (refusals == kRefusalsPerLook) own.look_due.store(true, std::memory_order_relaxed);
@@ -202,7 +207,7 @@ void Log::end(Chain& chain) noexcept {
   if (chain.head.load(std::memory_order_relaxed) == 0) return;
   Stripe& home = home_of(chain);
   Stripe* const found = find_tail(1);
-  if (found == nullptr) home.lock();  // there room is kept for it (W6)
+  if (found == nullptr) home.lock();  // the home stripe keeps room for the END (W6)
   {
     LockedTail tail(*this, found != nullptr ? *found : home);
     // Taken before the END if it is free: a lock that is taken behind it waits until it is durable.
@@ -255,7 +260,8 @@ Chain* Log::oldest() const {
   return stripe->oldest();
 }
 
-/// Often enough for Marks, and so rarely that a mark has time to be used.
+/// Begins a generation if enough bytes were appended since the last one began, and Marks has room
+/// for one more.
 void Log::begin_generation_if_due() noexcept {
   const std::unique_lock lock(marking_, std::try_to_lock);
   if (!lock.owns_lock()) return;
@@ -281,7 +287,8 @@ Tails Log::read_tails() const noexcept {
   return tails;
 }
 
-/// If a record lies behind these tails, so does whatever its chain got later (W4).
+/// Reads all tails at one moment. If a record of a chain lies behind these tails, so do all later
+/// records of the chain (W4).
 auto Log::cut() noexcept -> Cut {
   const AllLocked locked(stripes_);
   Cut cut{read_tails(), 0};
@@ -310,8 +317,8 @@ void Log::publish_table(const Cut& cut) {
   const pm::Offset table = writer.finish(seed_, cut.tails);
   session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
   session.log();  // also fences the table
-  // The commit. Durable before anything before the tails is reclaimed: checkpointed() still says
-  // so.
+  // The commit. It is durable before anything before the new tails is reclaimed: until the caller
+  // calls set_checkpointed(), reclaim() goes by the tails of the table before.
   pool_.pm().publish(header_.checkpoint, table);
   session.finish();
   table_bytes_.store(writer.bytes(), std::memory_order_relaxed);
@@ -324,8 +331,8 @@ void Log::free_table(alloc::Session& session) const {
   session.free(table);
 }
 
-/// Takes a checkpoint if no chain is open, and lets each stripe go on in its next segment. False,
-/// and nothing has changed, if one is open.
+/// If no chain is open, lets each stripe go on in its next segment and takes a checkpoint. Returns
+/// false, and has changed nothing, if a chain is open. The caller holds maintenance_.
 ///
 /// All stripes are locked until the checkpoint is durable: a record in the next segment is behind a
 /// gap, which a restart passes only because the table's tails lie behind it.
@@ -349,7 +356,8 @@ bool Log::skip_segments() {
   return true;
 }
 
-/// The chains whose newest record lies before the tails. They were open when the log was cut.
+/// Adds the chains to the table whose newest record lies before the tails. They were open when the
+/// tails were read.
 void Log::add_open_chains(const Tails& tails, TableWriter& table) const {
   for (const Chain* chain = known_.load(std::memory_order_acquire); chain != nullptr;
        chain = chain->known_) {
@@ -357,8 +365,9 @@ void Log::add_open_chains(const Tails& tails, TableWriter& table) const {
     const Position head = chain->head.load(std::memory_order_acquire);
     if (head == 0 || head >= tails[stripe_of_position(head)]) continue;
     const Owner owner = chain->owner.load(std::memory_order_acquire);
-    // No position is the head twice, so an unchanged one was there all the time, and a chain with a
-    // head doesn't change its owner. A changed one is behind the tails, or there is an END.
+    // No position is a chain's head twice. So if the head is unchanged, it was the head while the
+    // owner was read, and a chain with a head doesn't change its owner. If it has changed, the new
+    // head is behind the tails, or an END is.
     if (chain->head.load(std::memory_order_relaxed) == head) table.add(owner, head);
   }
 }
@@ -368,8 +377,8 @@ void Log::reclaim() {
   Tails bounds;
   bounds.fill(std::numeric_limits<Position>::max());
   {
-    // So that the generation keeps its mark while that is read. A chain that begins later begins
-    // behind all tails, and so behind the checkpoint's.
+    // Locked so that the oldest generation keeps its marks while they are read. A chain that begins
+    // after this begins behind all tails, and so behind those of the checkpoint.
     const std::lock_guard guard(marking_);
     const Generation oldest = oldest_generation();
     for (unsigned i = 0; oldest != kNoGeneration && i < kStripes; ++i)
@@ -410,8 +419,9 @@ Survivors::Rings Log::rings() const noexcept {
   return rings;
 }
 
-/// Marks for the chains that survive, as if they had been made while those were written: of each
-/// stripe as much for every age. Then the mark for those that begin now.
+/// On opening: makes marks for the chains that survive, as if the marks had been made while the
+/// records were written. Each age has the same part of the records of each stripe. Then makes the
+/// mark for the chains that begin from now on.
 void Log::mark_the_past(const Tails& tails) {
   for (Generation age = 0; age < kAges; ++age) {
     Tails mark;
@@ -427,7 +437,8 @@ void Log::mark_the_past(const Tails& tails) {
   marked_ = appended() * sizeof(Record);
 }
 
-/// The last one whose mark is not behind a position. Before resumed().
+/// The youngest generation whose mark is not behind a position of a surviving record. Before
+/// resumed().
 Generation Log::generation_of(Position position) const noexcept {
   const unsigned stripe = stripe_of_position(position);
   Generation generation = kFirstAge;
@@ -436,7 +447,8 @@ Generation Log::generation_of(Position position) const noexcept {
   return generation;
 }
 
-/// The record of a chain at a position that came from PM.
+/// Returns the record of a chain at a position that was read from PM. Throws corrupt if there is
+/// none; after resumed() returns nullopt then, since the record may have been reclaimed.
 std::optional<Content> Log::at(Owner owner, Position position) const {
   const unsigned number = stripe_of_position(position);
   if (number >= kStripes) {
@@ -447,7 +459,7 @@ std::optional<Content> Log::at(Owner owner, Position position) const {
     const std::optional<Content> record = segments.read(seed_, position);
     if (record && record->owner == owner && record->type != Type::end) return record;
   }
-  // Nothing is reclaimed before resumed(), so then it can't be that.
+  // Before resumed() nothing is reclaimed, so a record that is missing means damage.
   if (!resuming()) return std::nullopt;
   throw_corrupt(pool_, fmt::format("the chain of owner {} leads to {:#x}, where no record of it is",
                                    owner, position));

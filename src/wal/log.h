@@ -156,7 +156,8 @@ class Log {
   /// is always room for it.
   void end(Chain& chain) noexcept;
 
-  /// The calling thread goes on at that stripe. For tests, which can't wait until it does.
+  /// Makes the calling thread append at this stripe from now on. For tests, which can't wait until
+  /// it comes there by itself.
   void go_to(unsigned stripe) noexcept { set_cursor(stripe); }
 
   /// Makes a chain known to checkpoints; once for each Chain, before its first record.
@@ -179,19 +180,19 @@ class Log {
   /// record is appended.
   void note_refusal() noexcept;
 
-  /// Open chains keep more than half of a stripe's limit from being reclaimed, or are promised more
-  /// than a quarter of it. 32 loads.
+  /// Whether open chains keep more than half of a stripe's limit from being reclaimed, or are
+  /// promised more than a quarter of it. 32 loads.
   bool crowded() const noexcept;
 
   /// A chain that is as old as any; nullptr if no chain has records. It may change before the
   /// caller has its lock.
   Chain* oldest() const;
 
-  /// A restart would have to read much, compared with the head table that a checkpoint writes, or
-  /// reclamation needs a newer checkpoint. 16 loads.
+  /// Whether a restart would have to read much, compared with the head table that a checkpoint
+  /// writes, or reclamation needs a newer checkpoint. 16 loads.
   bool suffix_is_long() const noexcept;
 
-  /// The same, and a checkpoint can be taken.
+  /// Whether a checkpoint should be taken, and can be.
   bool checkpoint_due() const noexcept { return !resuming() && suffix_is_long(); }
 
   /// Writes a head table and frees the one before. Nothing happens before resumed(), or if nothing
@@ -215,7 +216,7 @@ class Log {
   Position surviving(Owner owner) const;
 
   /// Calls visit(owner, head) for each chain that has survived, adopted or not; for none once
-  /// resumed. Cost: as many.
+  /// resumed. Cost: in proportion to their number.
   template <class F>
   void for_each_surviving(F visit) const {
     const Survivors* survivors = survivors_.load(std::memory_order_acquire);
@@ -237,7 +238,8 @@ class Log {
   }
 
   /// Brings chains into the processor's cache, all of them in parallel: each one alone is a
-  /// sequence of dependent memory accesses. `heads`: what surviving() said, or 0; spent.
+  /// sequence of dependent memory accesses. `heads`: what surviving() has returned, or 0;
+  /// overwritten.
   void prefetch(std::span<Position> heads) const noexcept;
 
   /// The data of a surviving chain before it is adopted.
@@ -251,23 +253,23 @@ class Log {
 
   /// Takes what adopt() needs, which then can't fail: the memory, and the room for the END and for
   /// `sure` more records, which the chain was promised before the restart. `head` is what
-  /// surviving() said. Throws bad_alloc, and corrupt where there is no such chain or no such room.
-  /// Cost: reads the chain.
+  /// surviving() has returned. The caller passes the result to adopt() or cancel_adoption(). Throws
+  /// bad_alloc, and corrupt where there is no such chain or no such room. Cost: reads the chain.
   Adoption prepare_adoption(Owner owner, Position head, std::uint16_t sure = 0);
 
-  /// Gives the room back.
+  /// Gives back what prepare_adoption() has taken.
   void cancel_adoption(const Adoption& adoption) noexcept;
 
-  /// A surviving chain goes on in this buffer, which is empty and known.
+  /// Makes `chain` continue a surviving chain. It must be empty, and known (add()).
   void adopt(Chain& chain, const Adoption& adoption) noexcept;
 
-  /// Both in one. Throws as the former does.
+  /// prepare_adoption() and adopt() in one. Throws as the former does.
   void adopt(Chain& chain, Owner owner, Position head) {
     adopt(chain, prepare_adoption(owner, head));
   }
 
-  /// Every surviving chain has been adopted (or adopted and ended): from now on there are
-  /// checkpoints and reclamation. Once.
+  /// Called once, when every surviving chain has been adopted (or adopted and ended): from now on
+  /// there are checkpoints and reclamation.
   void resumed();
 
   bool resuming() const noexcept { return survivors_.load(std::memory_order_acquire) != nullptr; }
@@ -277,7 +279,7 @@ class Log {
   /// Bytes of records that are not reclaimed.
   std::uint64_t bytes_used() const noexcept;
 
-  /// Segments that it has, those ahead of the tails included.
+  /// Segments that the log has, those ahead of the tails included.
   std::uint64_t segments() const noexcept;
 
   /// Bytes of records that a restart would read now.
@@ -303,15 +305,15 @@ class Log {
     Chain* chain;
   };
 
-  /// The number of the stripe at which a thread appends; of several threads if chance will have it.
-  /// And when it should look after the log.
+  /// Of a thread: the stripe at which it appends, and whether a look at the log is due. Threads
+  /// whose numbers collide share a Cursor.
   struct alignas(util::kCacheLine) Cursor {
     std::atomic<unsigned> stripe{0};
     std::atomic<unsigned> refusals{0};
     std::atomic<bool> look_due{false};
   };
 
-  /// A stripe at which the calling thread appends a record. It is locked already.
+  /// A locked stripe at which the calling thread appends a record. The destructor unlocks it.
   class LockedTail {
    public:
     LockedTail(Log& log, Stripe& stripe) : log_(log), stripe_(stripe) {}
@@ -345,8 +347,8 @@ class Log {
     cursors_[util::current_stripe()].stripe.store(stripe, std::memory_order_relaxed);
   }
 
-  /// Locks a stripe with room for this many records. If there is none, returns nullptr and locks
-  /// none.
+  /// Locks a stripe with room for this many records and returns it. If there is none, returns
+  /// nullptr and has locked none.
   Stripe* find_tail(std::uint64_t records) noexcept {
     Stripe& stripe = stripes_[cursor()];
     if (stripe.try_lock()) [[likely]] {
@@ -364,6 +366,7 @@ class Log {
     return *stripe;
   }
 
+  /// The stripe of a chain's first record, which keeps the room for the chain's END (W6).
   Stripe& home_of(const Chain& chain) noexcept {
     return stripes_[stripe_of_position(chain.first.load(std::memory_order_relaxed))];
   }
@@ -414,11 +417,11 @@ class Log {
   const std::uint64_t bytes_per_look_;         // of a stripe
   std::atomic<std::uint64_t> table_bytes_{0};  // of the last table that this opening wrote
   Marks marks_;
-  util::SpinLock marking_;                            // guards the begin of generations
-  std::uint64_t marked_ = 0;                          // bytes ever appended then; guarded by it
+  util::SpinLock marking_;    // guards the begin of generations
+  std::uint64_t marked_ = 0;  // bytes appended when the last one began; guarded by marking_
   std::array<Cursor, util::kStripes> cursors_;        // of threads, by their stripes
   std::deque<Stripe> stripes_;                        // a stripe neither moves nor is copied
-  std::atomic<Chain*> known_{nullptr};                // the last that was added
+  std::atomic<Chain*> known_{nullptr};                // the chain that was added last
   std::mutex maintenance_;                            // guards checkpoints
   std::atomic<const Survivors*> survivors_{nullptr};  // owned; null once resumed
   std::mutex adopting_;
