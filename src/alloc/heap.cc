@@ -96,7 +96,8 @@ void Heap::give_back(Span& span, std::uint32_t word, std::uint64_t blocks) noexc
   }
 }
 
-/// Puts a span on the list where it belongs now.
+/// Moves a span to the list where it belongs by the number of its free blocks now. The caller holds
+/// mutex_.
 void Heap::relist(Span& span) noexcept {
   const std::int32_t available = span.available.load(std::memory_order_seq_cst);
   const bool empty = available == static_cast<std::int32_t>(span.geometry().blocks);
@@ -122,7 +123,7 @@ void Heap::list(Span& span) noexcept {
   span.place.store(empty ? Span::Place::empty : Span::Place::partial, std::memory_order_seq_cst);
 }
 
-/// Makes a free span one of blocks, in DRAM.
+/// Turns a free span into a span of blocks, in DRAM only. form_span() does it in PM.
 Span& Heap::fresh_span(Offset offset, unsigned size_class) {
   SpanMap& map = *maps_[chunk_of(offset)].load(std::memory_order_relaxed);
   const unsigned index = span_index(offset);
@@ -137,7 +138,8 @@ Span& Heap::fresh_span(Offset offset, unsigned size_class) {
   return span;
 }
 
-/// The same in PM. The caller owns the span, and no other thread knows a block of it.
+/// Turns a span into a span of blocks in PM, durably. The caller owns the span, and no other thread
+/// knows a block of it: so this needs no lock.
 void Heap::form_span(Span& span) {
   SpanLayout& layout = view_.span(span.offset);
   pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));
@@ -150,7 +152,7 @@ void Heap::form_span(Span& span) {
   pm_.persist(&entry, sizeof entry);
 }
 
-/// Makes a span without taken blocks a free one.
+/// Turns a span without taken blocks into a free span, in DRAM and durably in PM.
 void Heap::dissolve_span(Span& span) {
   SpanMap& map = *maps_[chunk_of(span.offset)].load(std::memory_order_relaxed);
   const unsigned index = span_index(span.offset);
@@ -264,7 +266,7 @@ void Heap::give_back_chunks(Offset offset) {
   chunks_.give_back(chunk_of(offset));
 }
 
-/// Makes spans without taken blocks free. False if there were none.
+/// Makes the node's spans without taken blocks free. Returns false if there were none.
 bool Heap::harvest_spans(Node& node) {
   bool any = false;
   for (SpanList& spans : node.empty) {
@@ -276,7 +278,7 @@ bool Heap::harvest_spans(Node& node) {
   return any;
 }
 
-/// Makes chunks without used spans free. False if there were none.
+/// Makes chunks of which all spans are free into free chunks. Returns false if there were none.
 bool Heap::harvest_chunks() {
   bool any = false;
   while (discover_chunks()) continue;

@@ -42,16 +42,18 @@ class Heap {
   Chunks& chunks() noexcept { return chunks_; }
   const Chunks& chunks() const noexcept { return chunks_; }
 
-  /// After recovery: learns what is free.
+  /// Called once, after recovery: finds free chunks. Spans are read later, when they are needed.
   void open();
 
-  /// A span with free blocks, which the caller owns from now on; nullptr if there is none.
+  /// Returns a span with free blocks, which the caller owns until release(); nullptr if there is
+  /// none. Throws out_of_space if `effort` is grow and the pool can't grow.
   Span* acquire(unsigned size_class, unsigned node, Effort effort);
 
-  /// Ends the ownership.
+  /// Ends the ownership of a span. The caller has given back the blocks that it has claimed and not
+  /// taken.
   void release(Span& span) noexcept;
 
-  /// Gives taken blocks back.
+  /// Gives taken blocks back: bits of word `word` of the span's bitmap. They are free in PM.
   void give_back(Span& span, std::uint32_t word, std::uint64_t blocks) noexcept;
 
   /// The span of blocks that covers an offset. Throws Errc::corrupt if there is none.
@@ -78,22 +80,23 @@ class Heap {
     __builtin_prefetch(&view_.span(span_offset(chunk, span_index(offset))));
   }
 
-  /// Takes a run of spans, 1 < units <= kMaxRun, or of chunks. kNull if there is none.
+  /// Take a run of spans, 1 < spans <= kMaxRun, or of chunks, and return its offset; kNull if there
+  /// is none. Throw out_of_space if `effort` is grow and the pool can't grow. Write no mark to PM.
   Offset take_run(std::uint16_t spans, unsigned node, Effort effort);
   Offset take_chunks(std::uint16_t chunks, Effort effort);
 
-  /// The spans of an allocated run, the chunks of an allocated large object. What they are part of
-  /// is known from then on. Throws Errc::corrupt if none begins at the offset.
+  /// Return how many spans an allocated run has, and how many chunks an allocated large object. The
+  /// heap knows the run's chunk from then on. Throw Errc::corrupt if none begins at the offset.
   std::uint16_t run_at(Offset offset);
   std::uint16_t chunks_at(Offset offset) const;
 
-  /// Gives a run back that is free in PM.
+  /// Gives a run back, which is free in PM.
   void give_back_run(Offset offset);
 
-  /// Gives chunks back that are free in PM.
+  /// Gives the chunks of a large object back, which are free in PM.
   void give_back_chunks(Offset offset);
 
-  /// Verifies that the DRAM objects agree with PM. No operation may run.
+  /// Verifies that the DRAM objects agree with PM, and adds to `report`. No operation may run.
   void check(CheckReport& report) const;
 
  private:
@@ -103,15 +106,15 @@ class Heap {
     std::array<SpanMap*, 9> maps{};  // by bucket: maps[b] has a free run of at least 2^(b-1) spans
   };
 
-  /// A span that the caller owns from now on.
+  /// A span that the caller owns from now on; null: none was found.
   struct Found {
     Span* span = nullptr;
-    bool formed = true;  // else it has to be written to PM
+    bool formed = true;  // false: the caller has to call form_span()
   };
 
   void form_span(Span& span);
 
-  // All of these need the lock.
+  // The caller of each of these holds mutex_.
   Found look_for_span(unsigned size_class, unsigned node, Effort effort);
   Found find_span(unsigned size_class, unsigned node);
   Span* listed_span(unsigned size_class, Node& node) noexcept;
@@ -151,8 +154,8 @@ class Heap {
   SpanMap* unused_maps_ = nullptr;
   std::array<Span*, 65> unused_spans_{};  // by words of the bitmap
 
-  // Chunks below were there at open(); what has not been looked at since lies below the cursors,
-  // the newest first.
+  // What was there at open() and has not been read since lies below these cursors. They move down,
+  // so the newest chunks are read first.
   std::uint64_t chunk_cursor_ = 0;
   std::array<std::uint64_t, kClasses> span_cursor_{};  // in spans
 };

@@ -129,7 +129,7 @@ void Lane::surrender_spans() noexcept {
   }
 }
 
-/// Turns ready slots into cleared bits.
+/// Gives the blocks of ready slots to the heap: they become free by their bits, not by the slots.
 void Lane::surrender_ring() {
   std::array<Slot, LaneLayout::kSlots> slots;
   unsigned count = 0;

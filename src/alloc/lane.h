@@ -26,21 +26,22 @@ namespace perdix::detail::alloc {
 using Slot = std::uint16_t;
 inline constexpr Slot kNoSlot = 0xffff;
 
-/// A small block in the hands of an operation.
+/// A block that an operation has reserved or is going to free. `span` to `slot` are for small
+/// blocks.
 struct Block {
   Offset offset = pm::kNull;
   Span* span = nullptr;     ///< null if it came from a ring slot
   std::uint32_t index = 0;  ///< in the span
-  Slot slot = kNoSlot;      ///< where it came from, or goes to
-  bool unread = false;      ///< of one that is freed: no reader can see it
+  Slot slot = kNoSlot;      ///< of the ring: where a reserved block came from, or a freed one goes
+  bool unread = false;      ///< of a freed block: no reader can see it
 };
 
-/// The operation of the holder of a lane.
+/// The operation that the holder of a lane is making, as its Session has filled it so far.
 struct Operation {
   Record record;
-  std::array<Block, kMaxBlocks> reserved;  // small ones of record.reserved, in their places
-  std::array<Block, kMaxBlocks> freed;     // small ones of record.freed, in their places
-  bool logged = false;
+  std::array<Block, kMaxBlocks> reserved;  // element i belongs to record.reserved[i]
+  std::array<Block, kMaxBlocks> freed;     // element i belongs to record.freed[i]
+  bool logged = false;                     // the record is in PM
 };
 
 class alignas(util::kCacheLine) Lane {
@@ -53,10 +54,11 @@ class alignas(util::kCacheLine) Lane {
   unsigned node() const noexcept { return node_; }
 
   /// Takes a free block of a class without looking beyond the lane: from the ring, else from the
-  /// current span. False if there is none.
+  /// current span. Returns false if neither has one.
   bool take(unsigned size_class, Block& block) noexcept;
 
-  /// As take(), from a new current span, which the caller acquired.
+  /// As take(), from a span that the caller has just acquired and that becomes the current one of
+  /// its class. There must be no current span of the class, and the new one must have a free block.
   void take_from(Span& span, unsigned size_class, Block& block) noexcept;
 
   /// Undoes take().
@@ -65,24 +67,24 @@ class alignas(util::kCacheLine) Lane {
   /// Makes sure that what one operation frees can be remembered. May throw std::bad_alloc.
   void make_room() { limbo_.reserve(kMaxBlocks); }
 
-  /// An unused ring slot, or kNoSlot if the ring is full.
+  /// Takes an unused ring slot; kNoSlot if there is none.
   Slot claim_slot() noexcept { return unused_count_ == 0 ? kNoSlot : unused_[--unused_count_]; }
 
-  /// The slot is unused: 0 in PM.
+  /// Makes a slot unused again. It is 0 in PM.
   void unclaim_slot(Slot slot) noexcept { unused_[unused_count_++] = slot; }
 
-  /// A block, run or large object is free in PM: by its ring slot if one is given. make_room() was
-  /// called.
+  /// Lets a block, run or large object wait until no reader can see it. It is free in PM: by its
+  /// ring slot, or by its mark if `slot` is kNoSlot. make_room() was called before.
   void freed(Offset offset, Slot slot);
 
-  /// The same for a block that no reader can see: it is available immediately.
+  /// The same for a block that no reader can see: makes it available immediately.
   void freed_unread(Offset offset, Slot slot);
 
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.
   std::size_t settle(std::size_t count);
 
-  /// The grace period of the freed blocks begins now at the latest. Returns whether there is any
-  /// such block that has not been made available.
+  /// Lets the grace period of all blocks freed so far begin now, unless it has begun already.
+  /// Returns whether there is a freed block that is not available yet.
   bool seal() {
     limbo_.seal(reclaimer_);
     return !limbo_.empty();
@@ -119,10 +121,10 @@ class alignas(util::kCacheLine) Lane {
   LaneLayout& layout_;
 
   std::array<Current, kClasses> current_{};
-  std::array<Slot, kClasses> ready_{};             // first ready slot of the class
-  std::array<Slot, LaneLayout::kSlots> next_{};    // the next one of the class
+  std::array<Slot, kClasses> ready_{};             // by class: its first ready slot
+  std::array<Slot, LaneLayout::kSlots> next_{};    // by slot: the next ready one of its class
   std::array<Slot, LaneLayout::kSlots> unused_{};  // a stack, so that few lines of the ring are hot
-  std::array<Offset, LaneLayout::kSlots> block_{};  // what the slot holds, from freed() on
+  std::array<Offset, LaneLayout::kSlots> block_{};  // by slot: its block, from freed() on
   Limbo limbo_;
 };
 

@@ -114,7 +114,7 @@ void Session::make_durable(const pm::Change& change) {
   drop_record();
 }
 
-/// The change and the marks are durable; the record is still there.
+/// Makes the change and then the marks durable, and leaves the record in place.
 void Session::make_logged(const pm::Change& change) {
   const pm::Persister& pm = calloc_->pm_;
   assert(!pm.commits_as_one());
@@ -141,13 +141,14 @@ void Session::make_durable_as_one(std::span<const pm::Change> changes) {
   }
 }
 
-/// Of an operation that is durable, with its marks.
+/// Ends an operation that is durable together with its marks, and whose record is gone. Only DRAM
+/// is left to do.
 void Session::end() {
   remember();
   reset();
 }
 
-/// What mark() would do.
+/// Adds to `changes` the stores that mark() would make.
 void Session::add_marks(pm::Changes& changes) const {
   const Operation& operation = lane_->operation;
   const Marks& marks = calloc_->marks_;
@@ -214,7 +215,7 @@ void Session::make_marks_durable() {
   calloc_->pm_.fence();
 }
 
-/// Also makes durable what this thread has flushed.
+/// Clears the record, durably. Makes durable what this thread has flushed before, too.
 void Session::drop_record() { clear_record(calloc_->pm_, lane_->layout().record); }
 
 /// Marks the blocks of a committed operation in PM. Flushed, not fenced.
@@ -244,7 +245,8 @@ void Session::mark() {
   }
 }
 
-/// Only when the record is gone may freed blocks be used again, and slots.
+/// Gives slots back, and lets freed blocks wait for their readers. Only after the record is gone:
+/// until then a recovery would act on these blocks and slots.
 void Session::remember() {
   const Operation& operation = lane_->operation;
   for (unsigned i = 0; i < operation.record.reserved.size(); ++i) {
@@ -268,7 +270,7 @@ void Session::cancel() {
   assert(operation.logged && operation.record.commit_word != pm::kNull);
   const pm::Persister& pm = calloc_->pm_;
   if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {
-    // Before the record that would have made it is gone.
+    // Durable before the record is gone, by which recovery would make this store.
     std::uint64_t& word = calloc_->view_.at<std::uint64_t>(undo.word);
     pm.publish(word, undo.value);
   }

@@ -64,8 +64,8 @@ class Session {
   /// reservations remain. Cost: no PM, but when a lane needs a new span.
   Offset reserve(std::size_t bytes);
 
-  /// The operation frees a block, up to kMaxBlocks of them. Throws Errc::corrupt if none is
-  /// allocated there.
+  /// Names a block that this operation frees, up to kMaxBlocks of them. Throws Errc::corrupt if no
+  /// block is allocated there, bad_alloc; nothing has happened then.
   void free(Offset block);
 
   /// The same for a block that no reader can see: it never was within reach, or a grace period has
@@ -88,9 +88,9 @@ class Session {
     end();
   }
 
-  /// commit() where not pm.commits_as_one(), and with `then`, which throws nothing, between two of
-  /// its fences: when the change is durable. What then() flushes is durable when this returns, so
-  /// stores that must come after the commit cost no fence of their own.
+  /// commit() with a call of then(), which throws nothing, when the change is durable. What then()
+  /// flushes is durable when this returns: so stores that must come after the commit cost no fence
+  /// of their own. Only where pm.commits_as_one() is false.
   template <class Then>
   void commit_then(const pm::Change& change, Then then) {
     make_logged(change);
@@ -99,7 +99,8 @@ class Session {
     end();
   }
 
-  /// Where pm.commits_as_one(): the same by several changes. Never throws.
+  /// commit() by several changes, all of them durable or none. Only where pm.commits_as_one().
+  /// Never throws.
   void commit_as_one(std::span<const pm::Change> changes) {
     commit_as_one(changes, [] {});
   }
@@ -116,8 +117,8 @@ class Session {
   /// The operation is committed if and only if (word & mask) == expected; `word` lies in the pool.
   /// Without this call it is committed when log() returns, and the caller makes its stores between
   /// log() and finish() (flushed; finish() fences before it drops the record): see redo(). Throws
-  /// corrupt if the word is like that already (R2): then the pool is damaged, and the word differs
-  /// from the copy that the caller went by.
+  /// corrupt if the masked bits are as expected already (R2): then the pool is damaged, since the
+  /// word differs from the copy of it that the caller has in DRAM.
   void commit_when(const std::uint64_t& word, std::uint64_t mask, std::uint64_t expected);
 
   /// A store that belongs to the operation: recovery makes it if the operation is committed. The
@@ -145,8 +146,8 @@ class Session {
     end();
   }
 
-  /// Instead of the commit, after log(): takes everything back. Cost: a line and a fence; one more
-  /// of each with undo().
+  /// After log(), in place of the commit: takes everything back. Only after commit_when(): without
+  /// it log() was the commit. Cost: a line and a fence; one more of each with undo().
   void cancel();
 
  private:
