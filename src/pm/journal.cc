@@ -50,15 +50,15 @@ std::uint64_t new_epoch(std::uint64_t last) noexcept {
   return epoch != last && epoch != 0 ? epoch : last + 2;
 }
 
-/// Of a batch whose `checksum` is 0.
+/// The checksum of a batch, computed while its field `checksum` is 0.
 std::uint64_t checksum_of(const std::byte* batch, std::size_t bytes) noexcept {
   return util::checksum(batch, bytes);
 }
 
-/// A line as it was at one moment. Other threads may be storing to it: two readings that agree show
-/// that nothing has changed in between (loads stay in order on x86). Not by accesses that
-/// ThreadSanitizer sees, for others store there with plain stores: no thread relies on what they
-/// have not fenced yet.
+/// Copies a line as it was at one moment. Other threads may be storing to it: two readings that
+/// agree show that nothing has changed in between (loads stay in order on x86). ThreadSanitizer
+/// must not see these loads, since the other threads use plain stores. That is no error: no thread
+/// relies on stores that have not been fenced yet.
 [[gnu::no_sanitize("thread")]] void read_line(const std::byte* line, std::byte* to) noexcept {
   constexpr std::size_t kWords = kLineSize / sizeof(std::uint64_t);
   const auto* words = reinterpret_cast<const volatile std::uint64_t*>(line);
@@ -98,7 +98,7 @@ struct BatchView {
   }
 };
 
-/// The batches of the present epoch that are there as a whole, in their order.
+/// Returns the batches of the present epoch in their order, up to the first that is incomplete.
 std::vector<BatchView> find_batches(const JournalPlace& place) {
   std::vector<BatchView> found;
   std::vector<std::byte> copy;
@@ -205,7 +205,7 @@ int Journal::append(const SyncRequest* group) noexcept {
   return device_.sync(area + begin, whole(position_, kSyncPage) - begin);
 }
 
-/// Which lines the batch has, each once and in ascending order, and what it revokes.
+/// Sets lines_ to the lines of the batch, each once and ascending, and revoked_ to what it revokes.
 void Journal::collect(const SyncRequest* group) noexcept {
   lines_.clear();
   revoked_.clear();
@@ -241,7 +241,7 @@ int Journal::sync_long_ranges(const SyncRequest* group) noexcept {
   return 0;
 }
 
-/// Makes the batch: the lines as they are now, and as the commits will leave them.
+/// Fills batch_: the lines as they are now, with the changes of the commits already made in them.
 void Journal::build(const SyncRequest* group) noexcept {
   BatchHeader header{};
   header.epoch = epoch_;
@@ -292,7 +292,7 @@ int Journal::checkpoint() noexcept {
   return start();  // only now: what the batches hold is durable in its own place
 }
 
-/// What a replay has read.
+/// The batches that a replay has found.
 class Replay::Batches {
  public:
   explicit Batches(const JournalPlace& place) {

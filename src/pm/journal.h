@@ -48,7 +48,8 @@ namespace perdix::detail::pm {
 /// Ranges of more bytes are synced in their own place.
 inline constexpr std::size_t kLongRange = 4096 + kLineSize;
 
-/// Of a batch. One request and the ranges noted for all threads (as many again) always fit.
+/// The most ranges that a batch revokes, and the most lines that it has. One request and the ranges
+/// noted by store_for_all(), as many again, always fit.
 inline constexpr std::size_t kMaxBatchRevoked = 2 * PageNotes::kCapacity;
 inline constexpr std::size_t kMaxBatchLines =
     2 * PageNotes::kCapacity * (kLongRange / kLineSize) + kMaxChanges;
@@ -59,6 +60,9 @@ struct BatchSize {
   std::size_t revoked = 0;
 
   void add(const SyncRequest& request) noexcept;
+
+  /// Whether the requests fit into one batch. They get one half of it: the other half is for the
+  /// ranges noted by store_for_all().
   bool fits() const noexcept {
     return lines <= kMaxBatchLines / 2 && revoked <= kMaxBatchRevoked / 2;
   }
@@ -69,20 +73,21 @@ struct JournalPlace {
   std::byte* base;      ///< of the pool
   Offset area;          ///< page-aligned
   std::uint64_t bytes;  ///< of the area
-  Offset first_line;    ///< what lies before is never journaled
+  Offset first_line;    ///< lines before this one are never journaled
 };
 
 class Journal {
  public:
-  /// `device` must outlive this. The content of the journal is not needed: it was replayed, or the
-  /// pool was closed.
+  /// `device` must outlive this. What the journal contains must not be needed any more: it was
+  /// replayed, or the pool was closed.
   Journal(const JournalPlace& place, SyncDevice& device);
 
   /// Makes the journal empty, durably: before the first append(). Returns 0 or an errno.
   int start() noexcept;
 
-  /// Adds one batch with all that the group wants, and makes it durable; a checkpoint before it if
-  /// there is no room. Allocates nothing. Returns 0 or an errno.
+  /// Adds one batch with the ranges and the changes of all requests of a group, and makes it
+  /// durable. Takes a checkpoint first if there is no room. Does not make the changes in memory
+  /// (J3). Takes no memory. Returns 0 or an errno.
   int append(const SyncRequest* group) noexcept;
 
   /// Makes the journal's lines durable in place, then empties the journal durably. Returns 0 or an
@@ -102,11 +107,11 @@ class Journal {
   SyncDevice& device_;
   std::uint64_t epoch_ = 0;
   std::uint64_t position_ = 0;  // in the area: where the next batch begins
-  std::uint64_t sequence_ = 0;
-  Offset begin_ = ~Offset{0};  // of all lines since the last checkpoint
-  Offset end_ = 0;
-  std::vector<Offset> lines_;           // scratch of one batch; its capacity is never exceeded
-  std::vector<std::uint64_t> revoked_;  // begin and end in turns; the same
+  std::uint64_t sequence_ = 0;  // of the next batch
+  Offset begin_ = ~Offset{0};   // all lines since the last checkpoint lie from here
+  Offset end_ = 0;              // to here
+  std::vector<Offset> lines_;   // of the batch that is being made; never exceeds its capacity
+  std::vector<std::uint64_t> revoked_;  // begin and end of each range, in turns; the same
   std::vector<std::byte> batch_;        // the batch that is being made
 };
 
@@ -121,16 +126,18 @@ class Journal {
 /// Until finish() has returned a crash finds the batches again, and they may be replayed once more.
 class Replay {
  public:
-  /// `pool_size`: what lies behind is not the pool's. Throws Errc::corrupt if a batch speaks of
-  /// what no pool journals; `path` is for the text.
+  /// Reads the batches. `pool_size`: what lies behind that is not the pool's. Throws Errc::corrupt
+  /// if a batch names lines that no pool journals; `path` is for the message.
   Replay(const JournalPlace& place, std::uint64_t pool_size, std::string path);
-  ~Replay();  ///< without finish(): puts back what was there before
+  ~Replay();  ///< takes back what apply() has done, unless finish() was called
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
   /// The pages that apply() stores to, each once.
   std::vector<FileRange> pages() const;
 
+  /// Stores the lines of the batches to the pool, in memory. The caller has made sure that pages()
+  /// have space in the file.
   void apply();
 
   /// Makes the pool durable, then the journal empty. Throws io_error.

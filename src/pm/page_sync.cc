@@ -26,13 +26,14 @@ MemoryRange range_of(const void* p, std::size_t n) noexcept {
   return {begin, begin + n};
 }
 
-/// Shared by all pools of the process. A thread's notes outlive a PageSync, and another PageSync
-/// may get its address. So each has a number that is never reused, and a thread without room for
-/// notes asks which of them still exist. Without locks, which a child of fork() might find held.
+/// The numbers of the PageSyncs that exist in the process. A thread's notes may outlive the
+/// PageSync that they are for, and another PageSync may get its address. So notes name a PageSync
+/// by a number that is never used again, and a thread without room for notes drops those whose
+/// PageSync is gone. Atomics, not a lock: a child of fork() might find a lock held.
 std::atomic<std::uint64_t> last_id{0};
 std::array<std::atomic<std::uint64_t>, 256> ids{};
 
-/// Set in the number of a PageSync that found no place above: it counts as existing for good.
+/// Set in the number of a PageSync for which `ids` had no place: is_there() then is always true.
 constexpr std::uint64_t kUnlisted = std::uint64_t{1} << 63;
 
 std::uint64_t new_id() noexcept {
@@ -77,7 +78,7 @@ void PageSync::note(const void* p, std::size_t n) noexcept {
   if (notes.add(id_, range)) return;
   sync();  // earlier than its fence: that is always right
   if (notes.add(id_, range)) return;
-  // Notes for other pools fill the place.
+  // Notes for other pools take all the room.
   SyncRequest request{.ranges = {&range, 1}, .changes = {}};
   submit(request);
 }
@@ -85,8 +86,8 @@ void PageSync::note(const void* p, std::size_t n) noexcept {
 void PageSync::store_for_all(std::uint64_t& word, std::uint64_t value) noexcept {
   for (;;) {
     {
-      // Stored and noted under the lock: a thread that has seen the word enqueues its request
-      // behind that, so that the note goes with the same sync or an earlier one.
+      // Stored and noted under the lock: a thread that has seen the word enqueues its request after
+      // that, so the same sync or an earlier one takes the note.
       const std::lock_guard lock(mutex_);
       if (for_all_count_ < for_all_.size()) {
         __atomic_store_n(&word, value, __ATOMIC_RELEASE);
@@ -124,7 +125,8 @@ void PageSync::submit(SyncRequest& request) noexcept {
   }
 }
 
-/// Serves the requests that wait by one sync.
+/// Serves waiting requests, and what store_for_all() has noted, by one sync. `lock` holds mutex_
+/// when this is called and when it returns, but not during the sync.
 void PageSync::lead(std::unique_lock<std::mutex>& lock) noexcept {
   leading_ = true;
   wait_for_others(lock);
@@ -150,9 +152,10 @@ void PageSync::lead(std::unique_lock<std::mutex>& lock) noexcept {
   synced_.notify_all();
 }
 
-/// The threads of the last group run again since a moment ago, and most of them will soon be back:
-/// a sync costs far more than to let them run. Not longer than they come: the processors may be
-/// others'.
+/// Yields until as many requests wait as the last sync served or met. The threads of that group
+/// have just begun to run again, and most of them will soon come to their next fence; a sync costs
+/// far more than to wait for them. Ends when no further request comes: other programs may have the
+/// processors.
 void PageSync::wait_for_others(std::unique_lock<std::mutex>& lock) noexcept {
   constexpr unsigned kFruitless = 2;
   for (unsigned fruitless = 0; waiting_ < expected_ && fruitless < kFruitless;) {
@@ -164,7 +167,8 @@ void PageSync::wait_for_others(std::unique_lock<std::mutex>& lock) noexcept {
   }
 }
 
-/// The longest first part of the queue that fits into one sync; at least one request.
+/// Takes the longest first part of the queue that fits into one sync, at least one request if there
+/// is any. Returns its first request, or null.
 SyncRequest* PageSync::take_group() noexcept {
   SyncRequest* const group = first_;
   SyncRequest* end = group;
@@ -192,7 +196,8 @@ int PageSync::write(const SyncRequest* group) noexcept {
   return journal_.has_value() ? journal_->append(group) : write_pages(group);
 }
 
-/// Without a journal a commit takes two syncs: its stores must not reach the file before the rest.
+/// write() without a journal. The stores of commits must not reach the file before the ranges are
+/// durable: so the ranges are synced first, and then each store is made and synced.
 int PageSync::write_pages(const SyncRequest* group) noexcept {
   int error = 0;
   const auto sync = [&](MemoryRange range) {
@@ -216,8 +221,8 @@ int PageSync::sync_pages(MemoryRange range) noexcept {
   return device_.sync(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin);
 }
 
-/// Calls sync() while no other sync runs. It goes before any group that has not begun, since a
-/// stream of groups could otherwise delay it without end.
+/// Calls sync() while no other sync runs. The call goes before all groups whose sync has not begun:
+/// otherwise a stream of groups could delay it without end. `sync` throws nothing.
 template <class Sync>
 void PageSync::alone(const Sync& sync) {
   std::unique_lock lock(mutex_);
@@ -232,7 +237,7 @@ void PageSync::alone(const Sync& sync) {
   synced_.notify_all();
 }
 
-/// The same with what returns 0 or an errno; not if a sync has failed before.
+/// The same for a sync() that returns 0 or an errno. Does nothing if a sync has failed before.
 template <class Sync>
 void PageSync::sync_alone(const Sync& sync) noexcept {
   alone([&] {

@@ -1,10 +1,15 @@
 // Durability on an ordinary file: what a thread has flushed is synced at its next fence, together
 // with what other threads wait for (group commit).
 //
-// A thread that comes to a fence enqueues its request. If no sync runs, it leads: it takes all
-// waiting requests, and one sync serves them. Threads that arrive during that sync wait for the
-// next one. Requests are served in their order. So a fence waits for threads of its pool that lead
-// a sync, also if one of them is suspended: in this domain no operation that writes is lock-free.
+//   sync.note(p, n);        // a flush
+//   sync.sync();            // a fence: what this thread has noted is durable
+//   sync.commit(changes);   // a fence and several stores, which become durable together
+//
+// A thread that comes to a fence enqueues its request. If no sync runs, the thread leads: it takes
+// all waiting requests, and one sync serves them. Threads that arrive during that sync wait for the
+// next one. Requests are served in their order. So a fence may have to wait for another thread of
+// the pool that leads a sync, even if that thread is suspended: in this domain no operation that
+// writes is lock-free.
 //
 // With a journal (pm/journal.h) a sync writes the lines of all requests there, in one piece, and
 // the stores of their commits with them: see commit(). Without one, before a pool has its journal,
@@ -20,7 +25,7 @@
 //      thread makes behind such a fence, and the stores of commits that are not durable.
 //   3. After it nothing is synced any more.
 //
-// Thread-safe but for use_journal().
+// Thread-safe, except use_journal().
 #pragma once
 
 #include <atomic>
@@ -41,43 +46,49 @@ namespace perdix::detail::pm {
 
 class PageSync {
  public:
-  /// on_failure must not throw: if it can't keep later stores from reaching the file, the process
-  /// must end. It must neither note nor sync. Syncs by the kernel, or by `device`, which must
-  /// outlive this.
+  /// `on_failure` keeps later stores from reaching the file, or ends the process if it can't. It
+  /// must not throw, note or sync. Syncs are made by `device`, which must outlive this, or by the
+  /// kernel if it is null.
   explicit PageSync(std::function<void()> on_failure = nullptr, SyncDevice* device = nullptr);
   ~PageSync();
   PageSync(const PageSync&) = delete;
   PageSync& operator=(const PageSync&) = delete;
 
-  /// Notes that [p, p+n) must be durable when this thread's next sync() or commit() returns. No
-  /// lock, no allocation; a sync if a thread flushes more than kCapacity places before its fence.
+  /// Notes that [p, p+n) must be durable when this thread's next sync() or commit() returns. Takes
+  /// no lock and no memory. Syncs earlier if the thread notes more than kCapacity places before its
+  /// fence.
   void note(const void* p, std::size_t n) noexcept;
 
-  /// Stores a word (release), which is durable when any thread's sync() or commit() returns that
-  /// has something to do and begins after that thread has seen the word. Runs a sync itself if too
-  /// many such stores wait.
+  /// Stores a word (release) without making it durable. If a thread has seen the word and then
+  /// calls sync() or commit(), with something to make durable, the word is durable when that call
+  /// returns. Runs a sync itself if too many such stores wait.
   void store_for_all(std::uint64_t& word, std::uint64_t value) noexcept;
 
   /// Makes durable what this thread noted.
   void sync() noexcept;
 
-  /// Makes durable what this thread noted and the changes, and makes the changes. After a crash
-  /// there is all of it or nothing of the changes; before it is durable no change is in memory. The
-  /// caller keeps other threads from changing these bits during the call.
+  /// Makes what this thread noted and the changes durable, then makes the changes in memory. After
+  /// a crash either all changes are there, and all that was noted, or no change is. No thread sees
+  /// a change before it is durable. The caller keeps other threads from changing these bits during
+  /// the call. Without a journal less holds: once all that was noted is durable, the changes are
+  /// made and synced one after the other.
   void commit(std::span<const Change> changes) noexcept;
 
-  /// Makes [p, p+n) durable where it is, past the journal: for what is read before the journal.
+  /// Makes [p, p+n) durable in its own place, not by the journal: for what an opening reads before
+  /// it replays the journal.
   void sync_in_place(const void* p, std::size_t n) noexcept;
 
-  /// Syncs all of a file, its length included. Throws io_error, also if an earlier sync failed.
+  /// Syncs all of a file, its length included. Throws io_error if this or an earlier sync failed.
   void sync_file(File& file);
 
   /// From now on syncs go to the journal. Called while no other thread syncs, and followed by
   /// start_journal() before the superblock says that the journal counts.
   void use_journal(const JournalPlace& place) { journal_.emplace(place, device_); }
+  /// Makes the journal empty, durably. See use_journal().
   void start_journal() noexcept;
 
-  /// Makes all that is in the journal durable in its own place, so that it is not needed any more.
+  /// Makes all that is in the journal durable in its own place, so that the journal is not needed
+  /// any more. Does nothing without a journal.
   void checkpoint() noexcept;
 
   /// Whether a commit is one sync, so that its stores are atomic.
@@ -116,11 +127,11 @@ class PageSync {
   SyncRequest** last_ = &first_;
   PageNotes::Ranges for_all_;  // the first for_all_count_
   std::size_t for_all_count_ = 0;
-  std::size_t waiting_ = 0;     // in the queue
-  std::size_t group_size_ = 0;  // of the last sync
-  std::size_t expected_ = 0;    // threads that it served, or that came while it ran
-  std::size_t alone_ = 0;       // threads that wait in alone(), before which no group is taken
-  bool leading_ = false;
+  std::size_t waiting_ = 0;     // requests in the queue
+  std::size_t group_size_ = 0;  // requests that the last sync served
+  std::size_t expected_ = 0;    // these, and the requests that came while it ran
+  std::size_t alone_ = 0;       // threads in alone(); while there are any, no group is taken
+  bool leading_ = false;        // a thread leads, or syncs in alone()
 };
 
 }  // namespace perdix::detail::pm
