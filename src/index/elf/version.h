@@ -2,8 +2,8 @@
 // build or a compact replaces the Version as a whole; a reader keeps its Version until the reader's
 // epoch::Guard ends.
 //
-// Thread-safe. The lists never change. Bits of dead rows are set, segments are added, and the cache
-// is replaced while readers read; the setters below are for the holder of the table's lock.
+// Thread-safe. The lists never change. While readers read, bits of dead rows are set, segments are
+// added and the cache is replaced; each setter is called by one thread at a time.
 #pragma once
 
 #include <atomic>
