@@ -38,8 +38,7 @@ class FirstEntries {
   std::uint32_t count() const { return count_; }
   Entry entry(std::uint32_t i) const;
 
-  /// The index of the first entry whose value is not below `bound`; at least count() if there is
-  /// none.
+  /// The index of the first entry whose value is not below `bound`; count() if there is none.
   std::uint32_t lower_bound(std::uint32_t bound) const;
 
   /// A copy in DRAM with other Refs. copy_bytes() says how many bytes it takes. copy() makes it at
