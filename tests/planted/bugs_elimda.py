@@ -141,7 +141,7 @@ BUGS = [
     Bug(
         "elimda: bits of the backup log are not cleared durably",
         ELIM_RELOCATE,
-        "      pm().flush(&word, sizeof word);  // fenced below\n",
+        "    pm().flush(&word, sizeof word);  // fenced below\n",
         "",
         ELIM,
     ),
