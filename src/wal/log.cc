@@ -384,7 +384,12 @@ void Log::reclaim() {
     for (unsigned i = 0; oldest != kNoGeneration && i < kStripes; ++i)
       bounds[i] = marks_.at(oldest, i);
   }
-  for (unsigned i = 0; i < kStripes; ++i) stripes_[i].reclaim(bounds[i]);
+  for (unsigned i = 0; i < kStripes; ++i) {
+    stripes_[i].reclaim(bounds[i]);
+    // An opening takes all room behind the tail for promised, so its first record may need another
+    // segment. Without this each opening would add one. One ahead stays, for the headroom.
+    stripes_[i].free_ahead(1);
+  }
 }
 
 void Log::shrink() {

@@ -200,8 +200,8 @@ class Log {
   /// open one. Throws Errc::out_of_space, too_large; neither if few chains are open.
   void checkpoint();
 
-  /// Frees the segments that neither an open chain nor the last checkpoint needs. Nothing happens
-  /// before resumed().
+  /// Frees the segments that neither an open chain nor the last checkpoint needs, and those ahead
+  /// of the tails but for a few. Nothing happens before resumed().
   void reclaim();
 
   /// Frees all segments that can be freed, those ahead of the tails included: all there are if no

@@ -167,6 +167,24 @@ TEST(LogSpace, AnIdleLogGivesBackAllSegments) {
   EXPECT_EQ(fixture.problems(), Strings{});
 }
 
+// An opening does not know how much of the room behind the tails its chains were promised.
+TEST(LogSpace, OpeningsAddNoSegments) {
+  Fixture fixture;
+  for (int opening = 0; opening < 100; ++opening) {
+    fixture.put(1, 1, 1);
+    fixture.open_log();
+    fixture.adopt(1);
+    fixture.put(1, 2, 2);  // before the log is resumed
+    fixture.log().resumed();
+    fixture.end(1);
+    fixture.log().reclaim();
+    for (unsigned i = 0; i < kStripes; ++i) {
+      ASSERT_LE(segments_of(fixture, i), 2 * Stripe::kLeast) << opening;
+    }
+  }
+  EXPECT_EQ(fixture.problems(), Strings{});
+}
+
 TEST(LogSpace, ALogThatShrinksKeepsTheRoomForEnds) {
   Fixture fixture;
   constexpr Owner kChains = 20;

@@ -166,12 +166,14 @@ void Stripe::skip_to_next_segment() noexcept {
   tail_.store(segment_begin(next) + kSegmentSize, std::memory_order_release);
 }
 
-void Stripe::free_ahead() {
-  segments_.free_ahead([this](auto set_end) {
+void Stripe::free_ahead(std::uint64_t spare) {
+  if (segments_.room_behind(tail()) < (spare + 1) * kSegmentSize)
+    return;  // mostly, and without a lock
+  segments_.free_ahead([&](auto set_end) {
     const std::lock_guard guard(lock_);
     const Position needed = tail() + promised_.load(std::memory_order_relaxed) * sizeof(Record);
     const Position begin = segment_begin(needed);
-    const Position end = begin == needed ? begin : begin + kSegmentSize;
+    const Position end = (begin == needed ? begin : begin + kSegmentSize) + spare * kSegmentSize;
     if (end < segments_.end()) set_end(end);
   });
 }

@@ -115,8 +115,8 @@ class alignas(util::kCacheLine) Stripe {
   /// durable. Under the lock.
   void skip_to_next_segment() noexcept;
 
-  /// Frees segments behind the tail's that nothing was promised.
-  void free_ahead();
+  /// Frees segments behind the tail's that nothing was promised, but for `spare` of them.
+  void free_ahead(std::uint64_t spare = 0);
 
   /// Bytes from the start to the tail.
   std::uint64_t used() const noexcept {
