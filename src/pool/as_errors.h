@@ -35,4 +35,15 @@ template <class Call>
   }
 }
 
+/// The same of a call of an engine, whose pool is looked for only if it throws.
+template <class Engine, class Call>
+requires requires(const Engine& engine) { engine.pool(); }
+[[gnu::always_inline]] inline decltype(auto) as_errors(const Engine& engine, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception&) {
+    throw_as_error(engine.pool());
+  }
+}
+
 }  // namespace perdix::detail::pool

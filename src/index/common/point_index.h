@@ -38,7 +38,7 @@ template <class Engine>
 template <class Engine, Storable K, Storable V>
 template <class Call>
 auto PointIndex<Engine, K, V>::run(Call call) const {
-  return detail::pool::as_errors(engine_->pool(), [&] {
+  return detail::pool::as_errors(*engine_, [&] {
     detail::index::require_usable(health_, engine_);
     if constexpr (std::is_void_v<decltype(call(*engine_))>) {
       call(*engine_);
