@@ -6,8 +6,19 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/perdix")
 
+# Without the headers of engines that are not built; perdix.h includes the others.
+set(left_out ${PERDIX_ALL_ENGINES})
+list(REMOVE_ITEM left_out ${PERDIX_CHOSEN_ENGINES})
+list(JOIN left_out "|" left_out)
+file(READ "${PROJECT_SOURCE_DIR}/include/perdix/perdix.h" umbrella)
+if(left_out)
+  string(REGEX REPLACE "#include <perdix/(${left_out})\\.h>\n" "" umbrella "${umbrella}")
+endif()
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/perdix/perdix.h" CONTENT "${umbrella}" @ONLY)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdix" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.h" REGEX "/perdix/(perdix|${left_out})(_c)?\\.h$" EXCLUDE)
+install(FILES "${PROJECT_BINARY_DIR}/generated/perdix/perdix.h"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/perdix")
 install(TARGETS perdix EXPORT perdixTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"

@@ -79,11 +79,25 @@ endif()
 
 # --- Layers ---------------------------------------------------------------------------------------
 
+# perdix_add_engine(name)
+# Adds the folder of an engine, unless another engine that is made of it has done so.
+function(perdix_add_engine name)
+  if(NOT TARGET perdix_index_${name})
+    add_subdirectory("${PROJECT_SOURCE_DIR}/src/index/${name}"
+      "${PROJECT_BINARY_DIR}/src/index/${name}")
+  endif()
+endfunction()
+
 # perdix_layer(name [SOURCES file...] [DEPS layer...] [LIBS target...])
 # One layer of src/: an object library that becomes part of the library `perdix`. A layer may use
 # only the layers in DEPS. A layer without SOURCES consists of headers.
 function(perdix_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  foreach(dep ${ARG_DEPS})
+    if(dep MATCHES "^index_(.+)$")
+      perdix_add_engine(${CMAKE_MATCH_1})
+    endif()
+  endforeach()
   list(TRANSFORM ARG_DEPS PREPEND perdix_)
   if(ARG_SOURCES)
     add_library(perdix_${name} OBJECT ${ARG_SOURCES})
@@ -106,8 +120,8 @@ endfunction()
 # Every test has one of these labels, which decides in which builds it runs (CONTRIBUTING.md,
 # "Tests"). The target `tests-<label>` builds the programs of one label.
 set(PERDIX_LABELS
-  unit space conformance concurrency kill storm tool bench instrumented fuzz model tidy install
-  valkey)
+  unit quick space conformance concurrency kill storm tool bench instrumented fuzz model tidy
+  install valkey)
 if(PERDIX_TESTS)
   foreach(label ${PERDIX_LABELS})
     add_custom_target(tests-${label})

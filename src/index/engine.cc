@@ -1,47 +1,63 @@
 #include "index/engine.h"
 
-#include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <perdix/error.h>
 
-#include "index/tips/plugins.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index {
+namespace {
+
+/// The first set's plug-in host that `wanted` accepts; null if there is none.
+template <class Wanted>
+const PluginHost* find_host(Wanted wanted) {
+  for (const EngineSet* set : engine_sets())
+    if (set != nullptr && set->plugins != nullptr && wanted(*set->plugins)) return set->plugins;
+  return nullptr;
+}
+
+/// Names of engines, for messages.
+std::string names_of_engines() {
+  std::string names;
+  for_each_engine([&](const EngineType& engine) {
+    if (!names.empty()) names += ", ";
+    names += engine.name;
+  });
+  return names;
+}
+
+}  // namespace
 
 const EngineType* look_up_engine(std::string_view name) {
-  const std::span<const EngineType> all = engines();
-  const auto it = std::find_if(all.begin(), all.end(),
-                               [&](const EngineType& engine) { return engine.name == name; });
-  return it == all.end() ? nullptr : &*it;
+  const EngineType* found = nullptr;
+  for_each_engine([&](const EngineType& engine) {
+    if (engine.name == name) found = &engine;
+  });
+  return found;
 }
 
 const EngineType& find_engine(std::string_view name) {
   if (const EngineType* engine = look_up_engine(name)) return *engine;
-  throw Error(Errc::invalid_argument, fmt::format("no engine is called '{}'; there are: {}", name,
-                                                  fmt::join(Index::engines(), ", ")));
+  throw Error(Errc::invalid_argument,
+              fmt::format("no engine is called '{}'; there are: {}", name, names_of_engines()));
 }
 
 const EngineType* look_up_engine(const IndexInfo& info, const pool::PoolCore& pool) {
-  const EngineType* engine = look_up_engine(info.engine);
-  if (engine == nullptr && tips::is_user_engine(info.engine)) {
-    const std::string_view name = std::string_view(info.engine).substr(tips::kEnginePrefix.size());
-    const tips::Plugin* plugin = tips::look_up_plugin(pool, name, info.key_kind);
-    if (plugin != nullptr) engine = &plugged_engine(plugin->ordered);
-  }
+  const PluginHost* host = plugin_host_of(info.engine);
+  const EngineType* engine = host ? host->look_up(info, pool) : look_up_engine(info.engine);
   return engine != nullptr && engine->model == info.model ? engine : nullptr;
 }
 
 const EngineType& find_engine(const IndexInfo& info, const pool::PoolCore& pool) {
-  return tips::is_user_engine(info.engine) ? engine_of(info, pool) : find_engine(info.engine);
+  return plugin_host_of(info.engine) ? engine_of(info, pool) : find_engine(info.engine);
 }
 
 const EngineType& engine_of(const IndexInfo& info, const pool::PoolCore& pool) {
   if (const EngineType* engine = look_up_engine(info, pool)) return *engine;
-  if (tips::is_user_engine(info.engine)) {
+  if (plugin_host_of(info.engine)) {
     throw Error(
         Errc::unsupported,
         fmt::format("index '{}' has the engine '{}' for {} keys, a plug-in that pool '{}' "
@@ -49,13 +65,27 @@ const EngineType& engine_of(const IndexInfo& info, const pool::PoolCore& pool) {
                     "(PoolOptions::plugins)",
                     info.name, info.engine, to_string(info.key_kind), pool.path().string()));
   }
-  throw Error(
-      Errc::unsupported,
-      fmt::format(
-          "index '{}' of pool '{}' has the engine '{}' for {}, which this release of perdix "
-          "doesn't know (it has: {}); use a release that does",
-          info.name, pool.path().string(), info.engine, to_string(info.model),
-          fmt::join(Index::engines(), ", ")));
+  throw Error(Errc::unsupported,
+              fmt::format("index '{}' of pool '{}' has the engine '{}' for {}, which this program "
+                          "doesn't have (it has: {}); use one that does, of this release or a "
+                          "later one",
+                          info.name, pool.path().string(), info.engine, to_string(info.model),
+                          names_of_engines()));
+}
+
+const PluginHost* plugin_host_of(std::string_view engine) {
+  return find_host([&](const PluginHost& host) { return host.owns(engine); });
+}
+
+void require_plugins(std::span<const perdix::tips::Plugin* const> plugins) {
+  if (plugins.empty()) return;
+  const PluginHost* host = find_host([](const PluginHost&) { return true; });
+  if (host == nullptr) {
+    throw Error(Errc::unsupported,
+                "this program has no engine that takes plug-ins; use perdix::Tips or "
+                "perdix::Index in it, and a library that was built with the engine tips");
+  }
+  host->require(plugins);
 }
 
 }  // namespace perdix::detail::index

@@ -4,6 +4,6 @@
 
 namespace perdix::detail::index {
 
-std::span<const EngineType> engines() { return built_in_engines(); }
+std::span<const EngineSet* const> engine_sets() { return linked_engine_sets(); }
 
 }  // namespace perdix::detail::index

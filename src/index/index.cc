@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <perdix/index.h>
-#include <perdix/key_range.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/engine.h"
@@ -15,12 +14,8 @@ namespace perdix {
 
 namespace {
 
-void require_u64(std::string_view bytes) {
-  if (bytes.size() == sizeof(std::uint64_t)) return;
-  throw Error(
-      Errc::invalid_argument,
-      fmt::format("an integer key or value must be 8 big-endian bytes, not {}", bytes.size()));
-}
+/// A program that opens indexes by name may name any engine: this links all of them into it.
+[[gnu::used]] constexpr auto* kLinkAllEngines = &detail::index::all_engine_sets;
 
 /// Throws unsupported if an index has no pairs.
 void require_pairs(const IndexInfo& info, const detail::index::EngineType& engine) {
@@ -47,30 +42,6 @@ IndexInfo existing(const Pool& pool, std::string_view name) {
 }
 
 }  // namespace
-
-std::optional<std::string> end_of_prefix(std::string_view bytes) {
-  return detail::pool::as_errors([&]() -> std::optional<std::string> {
-    std::string end(bytes);
-    while (!end.empty() && end.back() == '\xff') end.pop_back();
-    if (end.empty()) return std::nullopt;
-    end.back() = static_cast<char>(end.back() + 1);
-    return end;
-  });
-}
-
-std::array<char, 8> encode_u64(std::uint64_t value) noexcept {
-  std::array<char, 8> bytes;
-  for (auto it = bytes.rbegin(); it != bytes.rend(); ++it, value >>= 8)
-    *it = static_cast<char>(value);
-  return bytes;
-}
-
-std::uint64_t decode_u64(std::string_view bytes) {
-  detail::pool::as_errors([&] { require_u64(bytes); });
-  std::uint64_t value = 0;
-  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
-  return value;
-}
 
 std::unique_ptr<Index> Index::open(const Pool& pool, std::string_view name,
                                    const IndexOptions& options) {
@@ -106,8 +77,9 @@ bool Index::update_with(
 std::vector<std::string> Index::engines() {
   return detail::pool::as_errors([] {
     std::vector<std::string> names;
-    for (const detail::index::EngineType& engine : detail::index::engines())
+    detail::index::for_each_engine([&](const detail::index::EngineType& engine) {
       if (engine.open_pairs != nullptr) names.emplace_back(engine.name);
+    });
     return names;
   });
 }

@@ -8,8 +8,6 @@
 #include <perdix/pool.h>
 
 #include "index/engine.h"
-#include "index/tips/core.h"
-#include "index/tips/plugins.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
@@ -44,18 +42,16 @@ std::shared_ptr<detail::pool::PoolCore> finish_drops(std::shared_ptr<detail::poo
 }
 
 /// Checks what can be checked of an index that a plug-in keeps which this process does not have.
-void check_logs(detail::pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
+void check_logs(const detail::index::PluginHost& host, detail::pool::PoolCore& core,
+                const IndexInfo& info, CheckReport& report,
                 std::vector<detail::pm::Offset>& reached) {
   report.unknown.push_back(
       fmt::format("index '{}' has the engine '{}', a plug-in that the pool was opened without: "
                   "only its logs were checked",
                   info.name, info.engine));
   try {
-    const detail::pool::IndexHandle handle = core.open_index(info);
     CheckReport of_logs;
-    detail::index::tips::Core::check_logs(
-        core, detail::pm::load(handle.root()), of_logs,
-        [&](detail::pm::Offset block) { reached.push_back(block); });
+    host.check_logs(core, info, of_logs, reached);
     for (const std::string& problem : of_logs.problems)
       add_problem(report, fmt::format("index '{}': {}", info.name, problem));
   } catch (const Error& error) {
@@ -68,11 +64,11 @@ void check_logs(detail::pool::PoolCore& core, const IndexInfo& info, CheckReport
 void check_index(detail::pool::PoolCore& core, const IndexInfo& info, CheckReport& report,
                  std::vector<detail::pm::Offset>& reached) {
   const detail::index::EngineType* engine = detail::index::look_up_engine(info, core);
-  if (engine == nullptr && detail::index::tips::is_user_engine(info.engine))
-    return check_logs(core, info, report, reached);
+  const detail::index::PluginHost* host = detail::index::plugin_host_of(info.engine);
+  if (engine == nullptr && host != nullptr) return check_logs(*host, core, info, report, reached);
   if (engine == nullptr) {
     report.unknown.push_back(
-        fmt::format("index '{}' has the engine '{}', which this release doesn't know: it was not "
+        fmt::format("index '{}' has the engine '{}', which this program doesn't have: it was not "
                     "checked",
                     info.name, info.engine));
     return;
@@ -154,7 +150,7 @@ void require_all_known(CheckReport& report) {
 }
 
 CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& options) {
-  detail::index::tips::require_plugins(options.plugins);
+  detail::index::require_plugins(options.plugins);
   const auto core = finish_drops(
       detail::pool::PoolCore::open(path, options, detail::pool::Purpose::verification));
   CheckReport report = check_pool(*core);
@@ -166,7 +162,7 @@ CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& op
 }
 
 void drop_index(detail::pool::PoolCore& core, std::string_view name) {
-  // Before anything is changed: an index of an engine that isn't known is left alone.
+  // Before anything is changed: an index of an engine that isn't there is left alone.
   detail::index::engine_of(core.index_info(name), core);
   destroy(core, core.begin_drop(name));
 }
@@ -177,14 +173,14 @@ Pool::Pool(std::shared_ptr<detail::pool::PoolCore> core) : core_(std::move(core)
 
 Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
   return detail::pool::as_errors([&] {
-    detail::index::tips::require_plugins(options.plugins);
+    detail::index::require_plugins(options.plugins);
     return Pool(detail::pool::PoolCore::create(path, options));
   });
 }
 
 Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
   return detail::pool::as_errors([&] {
-    detail::index::tips::require_plugins(options.plugins);
+    detail::index::require_plugins(options.plugins);
     return Pool(finish_drops(detail::pool::PoolCore::open(path, options)));
   });
 }

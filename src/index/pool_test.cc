@@ -144,8 +144,8 @@ TEST_P(PoolOfIndexes, AnUnknownEngineIsLeftAlone) {
   {
     Pool pool = Pool::open(path_);
     EXPECT_EQ(pool.indexes().size(), 2U);
-    expect_error(Errc::unsupported, "doesn't know", [&] { pool.drop("bad"); });
-    expect_error(Errc::unsupported, "doesn't know", [&] { Index::open(pool, "bad"); });
+    expect_error(Errc::unsupported, "doesn't have", [&] { pool.drop("bad"); });
+    expect_error(Errc::unsupported, "doesn't have", [&] { Index::open(pool, "bad"); });
     EXPECT_EQ(pool.indexes().size(), 2U);
     EXPECT_TRUE(pool.info().unfinished_drops.empty());
     expect_good(pool);
@@ -166,7 +166,7 @@ TEST_P(PoolOfIndexes, AnUnfinishedDropOfAnUnknownEngineWaits) {
   rename_engine("bad");
   const Pool pool = Pool::open(path_);
   ASSERT_EQ(pool.info().unfinished_drops.size(), 1U);
-  EXPECT_NE(pool.info().unfinished_drops[0].why.find("doesn't know"), std::string::npos);
+  EXPECT_NE(pool.info().unfinished_drops[0].why.find("doesn't have"), std::string::npos);
   expect_good(pool);
 }
 

@@ -5,19 +5,24 @@
 #include <array>
 #include <vector>
 
+#include "index/common/pairs_engine.h"
+#include "index/common/points_engine.h"
 #include "index/engine.h"
-#include "index/pairs_engine.h"
 #include "samples/points/points.h"
 #include "testing/engine_traits.h"
 
 namespace perdix {
 
-std::span<const detail::index::EngineType> detail::index::engines() {
-  static const std::vector<EngineType> all = [] {
-    std::vector<EngineType> engines(built_in_engines().begin(), built_in_engines().end());
-    engines.push_back(pairs_engine<samples::hash::Table>(samples::hash::kEngineName, {}));
-    engines.push_back(samples::points::engine());
-    return engines;
+std::span<const detail::index::EngineSet* const> detail::index::engine_sets() {
+  static const std::array kEngines = {
+      pairs_engine<samples::hash::Table>(samples::hash::kEngineName, {}),
+      points_engine<samples::points::Table>(samples::points::kEngineName)};
+  static const EngineSet samples = {kEngines};
+  static const std::vector<const EngineSet*> all = [] {
+    const std::span<const EngineSet* const> linked = linked_engine_sets();
+    std::vector<const EngineSet*> sets(linked.begin(), linked.end());
+    sets.push_back(&samples);
+    return sets;
   }();
   return all;
 }

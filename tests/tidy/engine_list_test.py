@@ -26,7 +26,7 @@ POINTS_FILES = ["src/index/{}/test_points.h"]
 
 # Where it must be named, and how.
 LINES = {
-    "src/index/registry.cc": r'#include "index/{}/{}\.h"',
+    "cmake/engines.cmake": r"set\(PERDIX_ALL_ENGINES[^)]*\b{}\b",
     "include/perdix/perdix.h": r"#include <perdix/{}\.h>",
 }
 

@@ -144,8 +144,10 @@ def layer_of_public_header(root, target):
     if not target.startswith("perdix/"):
         return None
     stem = target[len("perdix/") : -len(".h")]
-    if stem in ("perdix", "index"):
+    if stem == "perdix":
         return "index"
+    if stem == "index":
+        return None  # the interface behind which layers above know all engines
     if (root / "src" / "index" / stem).is_dir():
         return f"index/{stem}"
     return stem if stem in LAYERS else None

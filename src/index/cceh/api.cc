@@ -1,8 +1,11 @@
 // The public class Cceh: opens the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/cceh.h>
 
 #include "index/cceh/cceh.h"
 #include "index/common/open_or_remove.h"
+#include "index/common/pairs_engine.h"
 #include "index/common/point_index.h"
 
 namespace perdix {
@@ -26,5 +29,12 @@ template class Cceh<std::uint64_t, std::uint64_t>;
 template class Cceh<std::uint64_t, std::string>;
 template class Cceh<std::string, std::uint64_t>;
 template class Cceh<std::string, std::string>;
+
+namespace detail::index::cceh {
+namespace {
+constexpr std::array kEngines = {pairs_engine<Map>(kEngineName, {})};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::cceh
 
 }  // namespace perdix

@@ -1,5 +1,6 @@
 // The public class Elf: checks what it is given; the engine does the rest.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -7,6 +8,7 @@
 #include <perdix/error.h>
 
 #include "index/common/open_or_remove.h"
+#include "index/common/points_engine.h"
 #include "index/elf/elf.h"
 #include "index/elf/progress.h"
 #include "pool/as_errors.h"
@@ -258,5 +260,12 @@ ElfStats Elf::stats() const {
 CheckReport Elf::check() const {
   return run([](const elf::Table& table) { return table.check(); });
 }
+
+namespace detail::index::elf {
+namespace {
+constexpr std::array kEngines = {points_engine<Table>(kEngineName)};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::elf
 
 }  // namespace perdix

@@ -1,11 +1,14 @@
 // The public class ElfTable. The engine checks its arguments. This layer separates its errors from
 // those of visitors.
+#include <array>
+
 #include <fmt/format.h>
 
 #include <perdix/elf_table.h>
 #include <perdix/error.h>
 
 #include "index/common/open_or_remove.h"
+#include "index/common/points_engine.h"
 #include "index/elf/progress.h"
 #include "index/elf_table/arrow.h"
 #include "index/elf_table/elf_table.h"
@@ -218,5 +221,12 @@ ElfTableStats ElfTable::stats() const {
 CheckReport ElfTable::check() const {
   return run([](const elf_table::Table& table) { return table.check(); });
 }
+
+namespace detail::index::elf_table {
+namespace {
+constexpr std::array kEngines = {points_engine<Table>(kEngineName)};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::elf_table
 
 }  // namespace perdix

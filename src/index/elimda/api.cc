@@ -1,7 +1,10 @@
 // The public class ElimDa: opens the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/elimda.h>
 
 #include "index/common/open_or_remove.h"
+#include "index/common/pairs_engine.h"
 #include "index/common/point_index.h"
 #include "index/elimda/elimda.h"
 
@@ -31,5 +34,13 @@ template class ElimDa<std::uint64_t, std::uint64_t>;
 template class ElimDa<std::uint64_t, std::string>;
 template class ElimDa<std::string, std::uint64_t>;
 template class ElimDa<std::string, std::string>;
+
+namespace detail::index::elimda {
+namespace {
+constexpr std::array kEngines = {
+    pairs_engine<Map>(kEngineName, {.resumes = true, .inserts_ahead = true})};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::elimda
 
 }  // namespace perdix

@@ -1,8 +1,11 @@
 // The public class FastFair: opens the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/fastfair.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
+#include "index/common/pairs_engine.h"
 #include "index/fastfair/fastfair.h"
 
 namespace perdix {
@@ -35,5 +38,12 @@ template class FastFair<std::uint64_t, std::uint64_t>;
 template class FastFair<std::uint64_t, std::string>;
 template class FastFair<std::string, std::uint64_t>;
 template class FastFair<std::string, std::string>;
+
+namespace detail::index::fastfair {
+namespace {
+constexpr std::array kEngines = {pairs_engine<Tree>(kEngineName, {.ordered = true})};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::fastfair
 
 }  // namespace perdix

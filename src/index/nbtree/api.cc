@@ -1,8 +1,11 @@
 // The public class NbTree: opens the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/nbtree.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
+#include "index/common/pairs_engine.h"
 #include "index/nbtree/nbtree.h"
 
 namespace perdix {
@@ -35,5 +38,13 @@ template class NbTree<std::uint64_t, std::uint64_t>;
 template class NbTree<std::uint64_t, std::string>;
 template class NbTree<std::string, std::uint64_t>;
 template class NbTree<std::string, std::string>;
+
+namespace detail::index::nbtree {
+namespace {
+constexpr std::array kEngines = {
+    pairs_engine<Tree>(kEngineName, {.ordered = true, .resumes = true})};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::nbtree
 
 }  // namespace perdix

@@ -1,8 +1,11 @@
 // The public class SkipList: opens the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/skiplist.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
+#include "index/common/pairs_engine.h"
 #include "index/skiplist/skiplist.h"
 
 namespace perdix {
@@ -35,5 +38,12 @@ template class SkipList<std::uint64_t, std::uint64_t>;
 template class SkipList<std::uint64_t, std::string>;
 template class SkipList<std::string, std::uint64_t>;
 template class SkipList<std::string, std::string>;
+
+namespace detail::index::skiplist {
+namespace {
+constexpr std::array kEngines = {pairs_engine<List>(kEngineName, {.ordered = true})};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::skiplist
 
 }  // namespace perdix

@@ -1,8 +1,11 @@
 // The public class SpTree: opens the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/sptree.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
+#include "index/common/pairs_engine.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix {
@@ -35,5 +38,13 @@ template class SpTree<std::uint64_t, std::uint64_t>;
 template class SpTree<std::uint64_t, std::string>;
 template class SpTree<std::string, std::uint64_t>;
 template class SpTree<std::string, std::string>;
+
+namespace detail::index::sptree {
+namespace {
+constexpr std::array kEngines = {
+    pairs_engine<Tree>(kEngineName, {.ordered = true, .buffers = true, .resumes = true})};
+}
+extern const EngineSet engine_set = {kEngines};
+}  // namespace detail::index::sptree
 
 }  // namespace perdix

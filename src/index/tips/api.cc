@@ -1,8 +1,13 @@
 // The public classes of Tips: open the index by name; its calls go to the engine.
+#include <array>
+
 #include <perdix/tips.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/common/ordered_index.h"
+#include "index/common/pairs_engine.h"
+#include "index/tips/core.h"
+#include "index/tips/plugins.h"
 #include "index/tips/tips.h"
 
 namespace perdix {
@@ -49,5 +54,44 @@ template struct tips::Opened<tips::Ordered, std::uint64_t, std::uint64_t>;
 template struct tips::Opened<tips::Ordered, std::uint64_t, std::string>;
 template struct tips::Opened<tips::Ordered, std::string, std::uint64_t>;
 template struct tips::Opened<tips::Ordered, std::string, std::string>;
+
+namespace detail::index::tips {
+namespace {
+
+constexpr std::array kEngines = {
+    pairs_engine<Map>(kHashEngine, {}),
+    pairs_engine<OrderedMap>(kBstEngine, {.ordered = true}),
+    pairs_engine<OrderedMap>(kBTreeEngine, {.ordered = true}),
+    pairs_engine<OrderedMap>(kArtEngine, {.ordered = true}),
+    pairs_engine<Map>(kClhtEngine, {}),
+    pairs_engine<Map>(kLfHashEngine, {}),
+    pairs_engine<OrderedMap>(kLfBstEngine, {.ordered = true}),
+};
+
+// Of the plug-ins that a pool was opened with; their names differ.
+constexpr EngineType kPlugged = pairs_engine<Map>(kEnginePrefix, {});
+constexpr EngineType kPluggedOrdered = pairs_engine<OrderedMap>(kEnginePrefix, {.ordered = true});
+
+const EngineType* look_up_plugged(const IndexInfo& info, const pool::PoolCore& pool) {
+  const std::string_view name = std::string_view(info.engine).substr(kEnginePrefix.size());
+  const Plugin* plugin = look_up_plugin(pool, name, info.key_kind);
+  if (plugin == nullptr) return nullptr;
+  return plugin->ordered ? &kPluggedOrdered : &kPlugged;
+}
+
+void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report,
+                std::vector<pm::Offset>& reached) {
+  const pool::IndexHandle handle = pool.open_index(info);
+  Core::check_logs(pool, pm::load(handle.root()), report,
+                   [&](pm::Offset block) { reached.push_back(block); });
+}
+
+constexpr PluginHost kPlugins = {is_user_engine, require_plugins, look_up_plugged, check_logs};
+
+}  // namespace
+
+extern const EngineSet engine_set = {kEngines, &kPlugins};
+
+}  // namespace detail::index::tips
 
 }  // namespace perdix

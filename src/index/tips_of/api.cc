@@ -1,13 +1,20 @@
 // What the public class TipsOf calls.
+#include <array>
+
 #include <perdix/tips_of.h>
 
 #include "index/common/open_or_remove.h"
+#include "index/common/points_engine.h"
 #include "index/tips_of/tips_of.h"
 #include "pool/as_errors.h"
 #include "pool/forks.h"
 #include "util/checksum.h"
 
 namespace perdix::detail::index::tips_of {
+namespace {
+constexpr std::array kEngines = {points_engine<Table>(kEngineName, DataModel::container)};
+}
+extern const EngineSet engine_set = {kEngines};
 
 std::uint64_t fingerprint(const char* name, std::span<const std::uint64_t> facts) {
   const std::string_view text(name);

@@ -10,7 +10,7 @@
 #include <perdix/index.h>
 #include <perdix/pool.h>
 
-#include "index/pairs_engine.h"
+#include "index/common/pairs_engine.h"
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/sptree.h"
 #include "pool/pool_core.h"

@@ -6,10 +6,10 @@
 
 #include <perdix/index.h>
 
+#include "index/common/pairs_engine.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/reference.h"
-#include "index/pairs_engine.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
 #include "testing/subjects/index_subject.h"

@@ -11,8 +11,8 @@
 #include <perdix/index.h>
 #include <perdix/pool.h>
 
+#include "index/common/pairs_engine.h"
 #include "index/fastfair/fastfair.h"
-#include "index/pairs_engine.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"

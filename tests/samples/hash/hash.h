@@ -12,7 +12,7 @@
 
 #include <perdix/point_index.h>
 
-#include "index/bytes.h"
+#include "index/common/bytes.h"
 #include "index/common/groups.h"
 #include "index/common/retry.h"
 #include "index/common/value_of.h"

@@ -129,18 +129,4 @@ void Table::grow() {
   session.commit(detail::pm::set_word(handle_.root(), offset));
 }
 
-detail::index::EngineType engine() {
-  return {kEngineName,
-          DataModel::points,
-          {},
-          [](detail::pool::IndexHandle handle,
-             const IndexOptions&) -> std::unique_ptr<detail::pool::OpenIndex> {
-            return std::make_unique<Table>(std::move(handle));
-          },
-          nullptr,
-          [](detail::pool::PoolCore& pool, const IndexInfo&, std::uint64_t& root) {
-            Table::destroy(pool, root);
-          }};
-}
-
 }  // namespace perdix::samples::points

@@ -17,7 +17,6 @@
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
-#include "index/engine.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
@@ -54,7 +53,5 @@ class Table final : public detail::pool::OpenIndex {
   detail::pool::IndexHandle handle_;  // keeps the pool open
   mutable std::mutex lock_;
 };
-
-detail::index::EngineType engine();
 
 }  // namespace perdix::samples::points

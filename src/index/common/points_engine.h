@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "index/engine.h"
+#include "index/common/engine_type.h"
 
 namespace perdix::detail::index {
 

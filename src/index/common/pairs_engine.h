@@ -16,8 +16,8 @@
 #include <perdix/error.h>
 #include <perdix/ordered_index.h>
 
-#include "index/bytes.h"
-#include "index/engine.h"
+#include "index/common/bytes.h"
+#include "index/common/engine_type.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
