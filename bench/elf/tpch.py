@@ -2,7 +2,7 @@
 """Conditions of TPC-H's Q1, Q6, Q12, Q14 and Q19 on lineitem: `perdix elf` beside DuckDB.
 
     pip install tpchgen-cli duckdb
-    bench/elf/tpch.py build/release/tools/perdix/perdix --scale 1
+    bench/elf/tpch.py build/release/bin/perdix --scale 1
 
 Both count the rows that meet the conditions, and must agree. Queries are compared in a process that
 runs already and has the table open: DuckDB's with one thread, in memory, and perdix's

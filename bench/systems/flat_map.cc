@@ -64,7 +64,7 @@ std::string flat_map_settings(const Setup& setup) {
 
 }  // namespace
 
-System flat_map_system() {
+std::vector<System> flat_map_systems() {
   System system{"flat_map",
                 "boost::unordered_flat_map, volatile, one thread",
                 false,
@@ -73,7 +73,7 @@ System flat_map_system() {
                 calls_of<FlatMap>()};
   system.most_threads = 1;
   system.tells_load_factor = true;
-  return system;
+  return {system};
 }
 
 }  // namespace perdix::bench

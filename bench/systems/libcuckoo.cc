@@ -59,7 +59,7 @@ std::string libcuckoo_settings(const Setup& setup) {
 
 }  // namespace
 
-System libcuckoo_system() {
+std::vector<System> libcuckoo_systems() {
   System system{"libcuckoo",
                 "libcuckoo::cuckoohash_map, volatile",
                 false,
@@ -67,7 +67,7 @@ System libcuckoo_system() {
                 libcuckoo_settings,
                 calls_of<CuckooMap>()};
   system.tells_load_factor = true;
-  return system;
+  return {system};
 }
 
 }  // namespace perdix::bench

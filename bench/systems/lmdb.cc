@@ -173,10 +173,9 @@ std::string lmdb_settings(const Setup& setup) {
 
 }  // namespace
 
-System lmdb_system() {
-  return {"lmdb",        "LMDB, copy-on-write B+-tree",
-          true,          open_store<LmdbMap>,
-          lmdb_settings, calls_of<LmdbMap>()};
+std::vector<System> lmdb_systems() {
+  return {{"lmdb", "LMDB, copy-on-write B+-tree", true, open_store<LmdbMap>, lmdb_settings,
+           calls_of<LmdbMap>()}};
 }
 
 }  // namespace perdix::bench

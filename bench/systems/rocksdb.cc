@@ -127,13 +127,9 @@ std::string rocksdb_settings(const Setup& setup) {
 
 }  // namespace
 
-System rocksdb_system() {
-  return {"rocksdb",
-          "RocksDB, log-structured merge tree",
-          true,
-          open_store<RocksDbMap>,
-          rocksdb_settings,
-          calls_of<RocksDbMap>()};
+std::vector<System> rocksdb_systems() {
+  return {{"rocksdb", "RocksDB, log-structured merge tree", true, open_store<RocksDbMap>,
+           rocksdb_settings, calls_of<RocksDbMap>()}};
 }
 
 }  // namespace perdix::bench

@@ -8,18 +8,14 @@
 
 #include <perdix/error.h>
 
-#include "perdix_systems.h"
+#include "system_list.h"
 
 namespace perdix::bench {
 
 std::span<const System> systems() {
   static const std::vector<System> all = [] {
     std::vector<System> systems = perdix_systems();
-    for (const System& other :
-         {btree_map_system(), lmdb_system(), rocksdb_system(), std_map_system(), tbb_system(),
-          libcuckoo_system(), xenium_system(), flat_map_system(), tkrzw_system()})
-      systems.push_back(other);
-    for (const System& plugin : volatile_plugin_systems()) systems.push_back(plugin);
+    for (const System& other : other_systems()) systems.push_back(other);
     return systems;
   }();
   return all;

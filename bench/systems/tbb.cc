@@ -80,10 +80,9 @@ std::string tbb_settings(const Setup& setup) {
 
 }  // namespace
 
-System tbb_system() {
-  return {"tbb",        "tbb::concurrent_hash_map, volatile",
-          false,        open_store<TbbMap>,
-          tbb_settings, calls_of<TbbMap>()};
+std::vector<System> tbb_systems() {
+  return {{"tbb", "tbb::concurrent_hash_map, volatile", false, open_store<TbbMap>, tbb_settings,
+           calls_of<TbbMap>()}};
 }
 
 }  // namespace perdix::bench

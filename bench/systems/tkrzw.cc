@@ -122,10 +122,9 @@ std::string tkrzw_settings(const Setup& setup) {
 
 }  // namespace
 
-System tkrzw_system() {
-  return {"tkrzw",        "tkrzw::HashDBM, hash table in a file",
-          true,           open_store<TkrzwMap>,
-          tkrzw_settings, calls_of<TkrzwMap>()};
+std::vector<System> tkrzw_systems() {
+  return {{"tkrzw", "tkrzw::HashDBM, hash table in a file", true, open_store<TkrzwMap>,
+           tkrzw_settings, calls_of<TkrzwMap>()}};
 }
 
 }  // namespace perdix::bench

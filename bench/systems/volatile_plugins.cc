@@ -175,7 +175,7 @@ System system(const std::string& name, const std::string& what,
 
 }  // namespace
 
-std::vector<System> volatile_plugin_systems() {
+std::vector<System> volatile_plugins_systems() {
   return {system<plugged::HashTable>("hash", "the hash table"),
           system<plugged::Bst>("bst", "the binary search tree"),
           system<plugged::BTree>("btree", "the B+-tree"),

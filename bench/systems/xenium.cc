@@ -73,10 +73,9 @@ std::string xenium_settings(const Setup& setup) {
 
 }  // namespace
 
-System xenium_system() {
-  return {"xenium",        "xenium::vyukov_hash_map, volatile",
-          false,           open_store<XeniumMap>,
-          xenium_settings, calls_of<XeniumMap>()};
+std::vector<System> xenium_systems() {
+  return {{"xenium", "xenium::vyukov_hash_map, volatile", false, open_store<XeniumMap>,
+           xenium_settings, calls_of<XeniumMap>()}};
 }
 
 }  // namespace perdix::bench

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs `perdix bench` of an instrumented build: what it counts of persistent memory.
+"""Runs perdix-bench of an instrumented build: what it counts of persistent memory.
 
-tests/tool/traffic_test.py PATH_OF_PERDIX [unittest arguments]
+tests/tool/traffic_test.py PATH_OF_PERDIX_BENCH [unittest arguments]
 """
 
 import json
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-TOOL = None
+BENCH = None
 LINE = 64
 KINDS = {"load": {"insert"}, "get": {"get"}, "absent": {"absent get"}, "a": {"get", "update"},
          "e": {"scan", "insert"}, "f": {"get", "read-modify-write"}, "erase": {"erase"}}
@@ -26,7 +26,7 @@ class TrafficTest(unittest.TestCase):
         """What was counted, by workload, kind of operation and name of the count."""
         with tempfile.TemporaryDirectory(prefix="perdix-traffic-test-") as scratch:
             path = Path(scratch) / "report.json"
-            command = [TOOL, "bench", "--systems", "sptree", "--baseline", "sptree",
+            command = [BENCH, "--systems", "sptree", "--baseline", "sptree",
                        "--records", str(records), "--operations", str(records), "--pool-dir",
                        scratch, "--json", str(path), *options]
             done = subprocess.run(command, capture_output=True, timeout=300)
@@ -93,10 +93,10 @@ class TrafficTest(unittest.TestCase):
 
     def test_refuses_what_the_model_does_not_know(self):
         for options in (["--media-unit", "100"], ["--adr", "--eadr"]):
-            done = subprocess.run([TOOL, "bench", *options], capture_output=True, timeout=60)
+            done = subprocess.run([BENCH, *options], capture_output=True, timeout=60)
             self.assertEqual(done.returncode, 2, options)
 
 
 if __name__ == "__main__":
-    TOOL = sys.argv.pop(1)
+    BENCH = sys.argv.pop(1)
     unittest.main()

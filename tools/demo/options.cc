@@ -67,7 +67,7 @@ const char* help_text() {
          "                    (default: /usr/share/dict/american-english-insane)\n"
          "  --dir DIRECTORY   where the pools lie (default: /dev/shm if it is a tmpfs)\n"
          "  --seed N          seed of the random moment (default: another one each time)\n"
-         "  --records N       records of the comparison (default: 1M)\n"
+         "  --records N       records of the comparison (default: 300k)\n"
          "  --no-comparison   leave out the comparison with other stores\n\n"
          "Exit status: 0; 1 if anything was lost or wrong; 2 after an error.\n";
 }

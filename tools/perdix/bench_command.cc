@@ -1,74 +1,50 @@
 #include "perdix/bench_command.h"
 
-#include <iostream>
-#include <memory>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <perdix/error.h>
-
-#include "common/report_file.h"
-#include "terminal/interrupt.h"
-#include "ycsb/driver.h"
-#include "ycsb/options.h"
-#include "ycsb/progress.h"
 
 namespace perdix::tool {
 namespace {
 
-using bench::require_writable;
-using bench::write_file;
-using terminal::ProgressStyle;
+constexpr const char* kProgram = "perdix-bench";
 
-// The progress line goes before anything else is said, also after an error.
-class StatusLine {
- public:
-  explicit StatusLine(ProgressStyle style) : style_(style) {}
-  ~StatusLine() { terminal::show_status(style_, ""); }
-  StatusLine(const StatusLine&) = delete;
-  StatusLine& operator=(const StatusLine&) = delete;
-
- private:
-  ProgressStyle style_;
-};
-
-bench::Report run_with_progress(bench::Config& config, ProgressStyle style) {
-  const StatusLine line(style);
-  config.on_progress = bench::progress_display(style);
-  config.stop = &terminal::catch_interrupts();
-  return bench::run(config);
+/// The program beside this one, where an installation and a build have it.
+std::string beside_this_program() {
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/exe", unknown).replace_filename(kProgram);
 }
 
-void bench(bench::Options& options, ExitStatus& status) {
-  require_writable(options.outputs.json);
-  require_writable(options.outputs.html);
-  const ProgressStyle style =
-      terminal::progress_style(options.outputs.progress ? ProgressStyle::log : ProgressStyle::none);
-  const bench::Report report = run_with_progress(options.config, style);
-  bench::write_text(std::cout, report);
-  write_file(options.outputs.json,
-             [&](std::ostream& out) { out << bench::to_json(report).dump(2) << '\n'; });
-  write_file(options.outputs.html, [&](std::ostream& out) { bench::write_html(out, report); });
-  if (!report.problems().empty()) status = ExitStatus::negative;
+[[noreturn]] void run_bench(std::vector<std::string> options) {
+  std::vector<char*> arguments = {const_cast<char*>(kProgram)};
+  for (std::string& option : options) arguments.push_back(option.data());
+  arguments.push_back(nullptr);
+  ::execv(beside_this_program().c_str(), arguments.data());
+  ::execvp(kProgram, arguments.data());
+  if (errno != ENOENT)
+    throw Error(Errc::io_error, fmt::format("can't run {}: {}", kProgram, std::strerror(errno)));
+  throw Error(Errc::unsupported,
+              "the benchmark is a separate program, perdix-bench, and not installed; "
+              "`make install-bench` in the sources of perdix builds and installs it");
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, ExitStatus& status) {
-  auto options = std::make_shared<bench::Options>();
+void add_bench(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("bench", "Compare indexes with LMDB, RocksDB and maps in DRAM (YCSB)");
-  bench::add_options(*command, *options);
-  command->footer(
-      "Exit status 1 if a system gave a wrong answer or lost a record.\n\n"
-      "Examples:\n"
-      "  perdix bench\n"
-      "  perdix bench --records 10M --workloads load,get,absent,reopen --repeat 3\n"
-      "  perdix bench --threads 1,2,4 --workloads load,a,c --html bench.html --json bench.json\n"
-      "  perdix bench --keys bytes --key-size 32 --value-size 100 --durability power --pool-dir "
-      "/mnt/disk");
-  command->callback([options, &status] { bench(*options, status); });
+      app.add_subcommand("bench", "Compare indexes with LMDB, RocksDB and others (perdix-bench)");
+  command->prefix_command();
+  command->set_help_flag();  // perdix-bench has it
+  command->callback([command] { run_bench(command->remaining()); });
 }
 
 }  // namespace perdix::tool

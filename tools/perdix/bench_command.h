@@ -1,14 +1,14 @@
-// The command `bench`. It is separate from the others because a build may lack the benchmarks; the
-// command then says so.
+// The command `bench`: runs the program perdix-bench, a separate package, since it links the stores
+// that perdix is compared with.
 #pragma once
 
 #include <CLI/App.hpp>
 
-#include "perdix/commands.h"
-
 namespace perdix::tool {
 
-/// Adds the command. Parsing a command line with it runs it and sets `status`.
-void add_bench(CLI::App& app, ExitStatus& status);
+/// Adds the command. Parsing a command line with it replaces the process by perdix-bench, which
+/// gets the rest of the command line, `--help` included. Throws unsupported if there is no such
+/// program, and says how to get it.
+void add_bench(CLI::App& app);
 
 }  // namespace perdix::tool

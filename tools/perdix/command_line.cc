@@ -309,9 +309,10 @@ void add_commands(CLI::App& app, ExitStatus& status) {
       "an\n"
       "error, with one line on standard error that says what to do.");
   for (const auto add : {add_create, add_load, add_get, add_put, add_del, add_incr, add_scan,
-                         add_dump, add_info, add_check, add_drop, add_elf, add_bench}) {
+                         add_dump, add_info, add_check, add_drop, add_elf}) {
     add(app, status);
   }
+  add_bench(app);
 }
 
 int fail(std::string_view message) {

@@ -1,19 +1,20 @@
-// Ordered maps in DRAM. They are not durable, so they are the upper bound for a durable index.
-#include <algorithm>
-#include <map>
+// An ordered map in DRAM as a system. It is not durable, so it is the upper bound for a durable
+// index.
+#pragma once
+
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
+#include <string>
 #include <type_traits>
 
-#include <absl/container/btree_map.h>
-
 #include "systems/no_mutex.h"
-#include "systems/systems.h"
 #include "ycsb/memory.h"
 #include "ycsb/worker.h"
 
 namespace perdix::bench {
-namespace {
 
 template <template <class, class, class> class Map, class Mutex, Storable K, Storable V>
 class VolatileMap {
@@ -80,40 +81,23 @@ class VolatileMap {
   Mutex mutex_;
 };
 
-template <class K, class V, class Less>
-using AbslMap = absl::btree_map<K, V, Less>;
-template <class K, class V, class Less>
-using StdMap = std::map<K, V, Less>;
+/// The map by itself for one thread, behind a lock for several.
+template <template <class, class, class> class Map>
+struct MapSystem {
+  template <class K, class V>
+  using Alone = VolatileMap<Map, NoMutex, K, V>;
+  template <class K, class V>
+  using Shared = VolatileMap<Map, std::shared_mutex, K, V>;
 
-template <class K, class V>
-using BtreeAlone = VolatileMap<AbslMap, NoMutex, K, V>;
-template <class K, class V>
-using BtreeShared = VolatileMap<AbslMap, std::shared_mutex, K, V>;
-template <class K, class V>
-using StdMapAlone = VolatileMap<StdMap, NoMutex, K, V>;
-template <class K, class V>
-using StdMapShared = VolatileMap<StdMap, std::shared_mutex, K, V>;
-
-template <template <class, class> class Alone, template <class, class> class Shared>
-std::unique_ptr<Store> open_by_threads(const Setup& setup) {
-  return setup.threads == 1 ? open_store<Alone>(setup) : open_store<Shared>(setup);
-}
-
-std::string lock_settings(const Setup& setup) {
-  return setup.threads == 1 ? "in DRAM, no lock (one thread)" : "in DRAM, one std::shared_mutex";
-}
-
-}  // namespace
-
-System btree_map_system() {
-  return {"btree_map",   "absl::btree_map, volatile",
-          false,         open_by_threads<BtreeAlone, BtreeShared>,
-          lock_settings, calls_of<BtreeAlone>()};
-}
-
-System std_map_system() {
-  return {"std_map",     "std::map, volatile",   false, open_by_threads<StdMapAlone, StdMapShared>,
-          lock_settings, calls_of<StdMapAlone>()};
-}
+  static std::unique_ptr<Store> open(const Setup& setup) {
+    return setup.threads == 1 ? open_store<Alone>(setup) : open_store<Shared>(setup);
+  }
+  static std::string settings(const Setup& setup) {
+    return setup.threads == 1 ? "in DRAM, no lock (one thread)" : "in DRAM, one std::shared_mutex";
+  }
+  static System system(std::string name, std::string summary) {
+    return {std::move(name), std::move(summary), false, open, settings, calls_of<Alone>()};
+  }
+};
 
 }  // namespace perdix::bench
