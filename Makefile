@@ -3,82 +3,84 @@
 
 PREFIX ?= /usr/local
 TIME ?= 600
-DEMO := build/release/tools/demo/perdix-demo
-TOOL := build/release/tools/perdix/perdix
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all bench reproduction setup build dev release asan tsan instrumented \
+.PHONY: help demo test test-slice test-all bench reproduction setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
 	valkey valkey-test valkey-quick valkey-asan demo-valkey \
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
 	tidy-test model docs \
 	crash-campaign persist-mutation planted-bugs \
-	install format tidy clean
+	install install-bench format tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
-demo: ## load 663,473 words, kill it, reopen it, compare it; does all its set-up
+demo: ## load 663,473 words, kill it, reopen it, compare it (two minutes); does all its set-up
 	@scripts/setup demo
-	@scripts/build release perdix perdix-tool $(DEMO:build/release/%=%)
-	@$(DEMO) $(ARGS)
+	@scripts/build demo
+	@build/demo/bin/perdix-demo $(ARGS)
 
-test: ## build and run the whole test suite (minutes); does all its set-up
+test: ## build and run the tests that notice most (eight minutes); does all its set-up
 	@scripts/setup test
-	@scripts/test
+	@scripts/test quick
 
-test-all: ## the same with all domains in all builds, and on a disk
-	@scripts/setup test
+test-slice: ## a part of test-all that the commit chooses, or PERDIX_SLICE='asan:unit' (15 minutes)
+	@scripts/setup test-all
+	@scripts/test --slice
+
+test-all: ## all tests in all builds and all domains, and on a disk (hours)
+	@scripts/setup test-all
 	@scripts/test --all
 
 bench: ## YCSB load and A-F beside the competitors; options in ARGS
-	@scripts/setup test
-	@scripts/build release
-	@$(TOOL) bench $(ARGS)
+	@scripts/setup bench
+	@scripts/build bench perdix-bench
+	@build/bench/bin/perdix-bench $(ARGS)
 
 reproduction: ## make all figures of docs/reproduction.md anew, in build/reproduction; options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/reproduction $(ARGS)
 
-setup: ## install the Debian or Ubuntu packages that are missing
-	@scripts/setup test
+setup: ## install the Debian or Ubuntu packages that are missing for development
+	@scripts/setup test-all
 
 build: release ## the same as release
 
-release: ## build what users get, in build/release
-	@scripts/setup demo
+release: ## build what users get, library and tool, in build/release
+	@scripts/setup install
 	@scripts/build release
 
 dev: ## build everything with assertions, in build/dev
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build dev
 
 asan: ## build and test under AddressSanitizer and UBSan, and fuzz for less than a minute
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/test asan
 
 tsan: ## build and test under ThreadSanitizer
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/test tsan
 
 instrumented: ## build and test with the probe behind persistent memory
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/test instrumented
 
 fuzz: ## build the fuzz targets and run them for less than a minute
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build asan tests-fuzz
 	@ctest --preset asan -L '^fuzz$$'
 
 fuzz-campaign: ## fuzz pool files for TIME seconds (default 600)
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build asan tests-fuzz
 	@tests/fuzz/run.sh build/asan/tests/fuzz/fuzz_pool tests/fuzz/corpus/pool \
 		-max_len=512 -max_total_time=$(TIME)
 
 schedule-campaign: ## concurrent schedules with crashes for TIME seconds (default 600); options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build instrumented schedule_fuzzer
 	@build/instrumented/tests/linearizability/schedule_fuzzer \
 		--seconds $(TIME) --seed "$$(date +%s)000" $(ARGS)
@@ -90,32 +92,32 @@ concurrency-test: ## many concurrent threads
 kill-test: ## real processes, killed at random moments
 tool-test: ## the command-line tool as a user meets it
 unit-test space-test conformance-test concurrency-test kill-test tool-test: %-test:
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build dev tests-$*
 	@ctest --preset dev -j "$$(nproc)" -L '^$*$$'
 
 kill-campaign: ## kill real processes for TIME seconds (default 600), also while they recover; options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build dev perdix_kill
 	@build/dev/tests/kill/perdix_kill --seconds $(TIME) --jobs 8 $(ARGS)
 
 storm: ## everything together at random against models, for TIME seconds (default 600); options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build dev perdix_storm
 	@build/dev/tests/storm/perdix_storm --seconds $(TIME) $(ARGS)
 
 crash-campaign: ## explore crash states for TIME seconds (default 600); options in ARGS, for example --engine sptree
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build instrumented crash_explorer
 	@build/instrumented/tests/crash/crash_explorer --jobs "$$(nproc)" --seconds $(TIME) --seed "$$(date +%s)" $(ARGS)
 
 persist-mutation: ## suppress each flush and fence in turn, and see that the crash tests notice; options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build instrumented crash_explorer schedule_fuzzer
 	@tests/crash/persist_mutation.py --tests build/instrumented/tests $(ARGS)
 
 planted-bugs: ## plant one bug at a time in a copy of the sources, and see that the tests notice; options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@tests/planted/planted_bugs.py $(ARGS)
 
 valkey: ## build the module for Valkey and Redis, in build/valkey
@@ -143,12 +145,12 @@ demo-valkey: ## 663,473 words in a Redis that is killed, and a failover of a clu
 	@bindings/valkey/demo.py
 
 install-test: ## an outside program against the installed tree
-	@scripts/setup test
+	@scripts/setup test-all
 	@scripts/build dev
 	@ctest --preset dev -L '^install$$'
 
 model: ## check the model of NbTree's protocol, and that it finds planted bugs; options in ARGS
-	@scripts/setup test
+	@scripts/setup test-all
 	@tests/model/nbtree/check_model.py $(ARGS)
 
 tidy-test: ## the style and layering rules alone; needs only python3
@@ -168,9 +170,14 @@ docs: ## build the pages of the public interface; fails on a public name without
 	@scripts/build release docs
 
 install: ## install headers, library and tool under PREFIX (default /usr/local); DESTDIR is honoured
-	@scripts/setup demo
+	@scripts/setup install
 	@scripts/build release
 	@cmake --install build/release --prefix "$(PREFIX)"
+
+install-bench: ## install perdix-bench, which `perdix bench` runs, under PREFIX
+	@scripts/setup bench
+	@scripts/build bench perdix-bench
+	@cmake --install build/bench --prefix "$(PREFIX)" --component bench
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -66,6 +66,7 @@ struct Arguments {
   bool sites = false;
   bool named_steps = false;
   bool list = false;
+  bool one_kind = false;
 };
 
 /// One subject in one domain with a number of threads.
@@ -122,6 +123,11 @@ struct Totals {
   std::uint64_t states = 0;
 };
 
+/// Whether keys are of one kind and values of the other.
+bool has_two_kinds(std::string_view subject) {
+  return subject.ends_with(":u64:bytes") || subject.ends_with(":bytes:u64");
+}
+
 /// Explores the targets of one job of several.
 class Campaign {
  public:
@@ -165,6 +171,7 @@ class Campaign {
       const std::string wanted =
           arguments_.engine + (arguments_.kinds.empty() ? "" : ":" + arguments_.kinds);
       if (entry.name.compare(0, wanted.size(), wanted) != 0) continue;
+      if (arguments_.one_kind && has_two_kinds(entry.name)) continue;
       for (const detail::pm::Domain domain :
            {detail::pm::Domain::cpu_cache, detail::pm::Domain::memory_controller,
             detail::pm::Domain::page_cache}) {
@@ -371,6 +378,8 @@ int main(int argc, char** argv) {
   app.add_option("--engine,--subject", arguments.engine, "only subjects whose name begins so");
   app.add_option("--kinds", arguments.kinds,
                  "only these kinds of keys and values, for example u64:bytes");
+  app.add_flag("--one-kind", arguments.one_kind,
+               "leave out subjects whose keys are of one kind and values of the other");
   app.add_option("--domain", arguments.domain,
                  "cpu_cache, memory_controller or page_cache; all if not given");
   app.add_option("--threads", arguments.threads, "of the workload");
