@@ -63,7 +63,8 @@ pid_t start_child(Body body) {
   ::_exit(good ? 0 : 1);
 }
 
-inline int wait_for(pid_t pid) {
+/// Its status.
+inline int await_child(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -73,7 +74,7 @@ inline int wait_for(pid_t pid) {
 /// True if `body` returned true in a child process.
 template <class Body>
 bool true_in_child(Body body) {
-  const int status = wait_for(start_child(body));
+  const int status = await_child(start_child(body));
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
