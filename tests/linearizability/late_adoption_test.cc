@@ -87,7 +87,7 @@ class Sleeper final : public detail::pm::Probe {
   bool over_while_asleep() const { return over_while_asleep_; }
 
  private:
-  static constexpr auto kLonger = std::chrono::milliseconds(20);  // of processor time
+  static constexpr auto kLonger = std::chrono::milliseconds(2);  // of processor time
 
   const std::string_view adopts_, is_over_;
   const clockid_t other_;
