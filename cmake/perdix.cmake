@@ -192,18 +192,22 @@ endfunction()
 # perdix_command_test(name LABEL label COMMAND command... [TIMEOUT seconds] [SECONDS seconds]
 #                     [BUILDS target...])
 # A test that is a command; it passes if the command returns 0. BUILDS are the programs that it
-# runs. SECONDS says about how long it takes, for those that take long: they begin first, so that
-# none of them is left alone at the end.
+# runs. SECONDS says about how long it takes on an idle machine, for those that take long: they
+# begin first, so that none of them is left alone at the end. TIMEOUT is ten times that by default,
+# and at least 600: it finds what hangs, and is no bound on how slow a busy machine may be.
 function(perdix_command_test name)
   if(NOT PERDIX_TESTS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;SECONDS" "COMMAND;BUILDS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 600)
-  endif()
   if(NOT ARG_SECONDS)
     set(ARG_SECONDS 1)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    math(EXPR ARG_TIMEOUT "10 * ${ARG_SECONDS}")
+    if(ARG_TIMEOUT LESS 600)
+      set(ARG_TIMEOUT 600)
+    endif()
   endif()
   perdix_require_label(${name} "${ARG_LABEL}")
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})

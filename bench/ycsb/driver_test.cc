@@ -9,6 +9,7 @@
 #include <perdix/error.h>
 
 #include "systems/systems.h"
+#include "util/test_directory.h"
 
 namespace perdix::bench {
 namespace {
@@ -23,17 +24,14 @@ using testing::ThrowsMessage;
 class DriverTest : public testing::Test {
  protected:
   DriverTest() {
-    std::filesystem::create_directory(directory_);
     config_.systems = {"btree_map", "std_map", "lmdb"};
     config_.records = 2000;
     config_.operations = 1000;
     config_.durability = Durability::process;
-    config_.pool_dir = directory_;
+    config_.pool_dir = directory_.path();
   }
-  ~DriverTest() override { std::filesystem::remove_all(directory_); }
 
-  const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("perdix-driver-test-" + std::to_string(::getpid()));
+  const testing_files::TempDirectory directory_;
   Config config_;
 };
 
@@ -241,7 +239,7 @@ TEST_F(DriverTest, RefusesToRunWithoutThreads) {
 
 TEST_F(DriverTest, LeavesNothingBehind) {
   run(config_);
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 TEST_F(DriverTest, RefusesWhatMakesNoSense) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "util/test_eventually.h"
 #include "ycsb/memory.h"
 
 namespace perdix::bench {
@@ -72,7 +73,9 @@ TEST(WarmMemory, IsFollowedByAThread) {
   memory.begin_phase();
   const WarmMemoryKeeper keeper(memory);
   fake.free -= 2 * kUnit;
-  while (memory.held() != 0) std::this_thread::yield();  // since what it gives back stays taken
+  detail::util::eventually(  // since what it gives back stays taken
+      "the thread has given back all memory", [&] { return memory.held() == 0; },
+      [&] { return std::to_string(memory.held()) + " bytes are held"; });
 }
 
 }  // namespace

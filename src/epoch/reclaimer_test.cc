@@ -1,7 +1,6 @@
 #include "epoch/reclaimer.h"
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <semaphore>
 #include <thread>
@@ -11,6 +10,7 @@
 
 #include "epoch/guard.h"
 #include "util/random.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::epoch {
 namespace {
@@ -34,10 +34,10 @@ TEST(Reclaimer, BackgroundThreadNeedsNoHelp) {
   Reclaimer reclaimer;
   for (int round = 1; round <= 3; ++round) {  // it must wake up again after it has slept
     reclaimer.retire(new int(round), count_dispose, &disposed);
-    while (disposed < round) std::this_thread::yield();
+    util::eventually_reaches("the thread has disposed of what was retired", disposed, round);
   }
   const Reclaimer::Ticket ticket = reclaimer.ticket();
-  while (!reclaimer.passed(ticket)) std::this_thread::yield();
+  util::eventually("a grace period has ended", [&] { return reclaimer.passed(ticket); });
 }
 
 TEST(Reclaimer, WithoutBackgroundThreadOnlyCallsEndGracePeriods) {
@@ -45,7 +45,13 @@ TEST(Reclaimer, WithoutBackgroundThreadOnlyCallsEndGracePeriods) {
   Reclaimer reclaimer(false);
   reclaimer.retire(new int(1), count_dispose, &disposed);
   const Reclaimer::Ticket ticket = reclaimer.ticket();
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // ten times its pause
+  // As long as a thread takes for ten grace periods.
+  std::atomic<int> elsewhere{0};
+  Reclaimer with_thread;
+  for (int round = 1; round <= 10; ++round) {
+    with_thread.retire(new int(round), count_dispose, &elsewhere);
+    util::eventually_reaches("another reclaimer's thread has disposed", elsewhere, round);
+  }
   EXPECT_EQ(disposed, 0);
   EXPECT_FALSE(reclaimer.passed(ticket));
   reclaimer.settle();
@@ -214,7 +220,7 @@ TEST(Reclaimer, MemoryIsReusedAfterItsTicket) {
     shared.store(&spare, std::memory_order_release);
     const Reclaimer::Ticket ticket = reclaimer.ticket();
     if (i % 4 == 0) reclaimer.advance();
-    while (!reclaimer.passed(ticket)) std::this_thread::yield();
+    util::eventually("a grace period has ended", [&] { return reclaimer.passed(ticket); });
   }
   stop = true;
   reader.join();

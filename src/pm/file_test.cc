@@ -9,7 +9,9 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <thread>
 #include <vector>
 
 #include "pm/test_files.h"
@@ -269,6 +271,39 @@ TEST(File, IsCreatedWithoutProc) {
     expect_error(Errc::not_found, "no directory '/absent'", [] { File::create("/absent/pool"); });
     return !::testing::Test::HasFailure();
   }));
+}
+
+// Of the instrument of other tests: a thread stores a number at both ends of a file, one after the
+// other. A copy that is made meanwhile is of one moment.
+TEST(File, IsCopiedAtOneMoment) {
+  constexpr std::uint64_t kBytes = 16 * kMiB;
+  const TempDirectory directory(testing_files::memory_directory());
+  const auto path = directory.file("pool"), copy = directory.file("copy");
+  File file = File::create(path);
+  file.allocate(kBytes);
+  file.publish();
+  void* const view = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+  ASSERT_NE(view, MAP_FAILED);
+  auto* const first = static_cast<std::uint64_t*>(view);
+  std::uint64_t* const last = first + kBytes / sizeof *first - 1;
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (std::uint64_t i = 1; !stop; ++i) {
+      __atomic_store_n(first, i, __ATOMIC_RELEASE);
+      __atomic_store_n(last, i, __ATOMIC_RELEASE);
+    }
+  });
+  for (int round = 0; round < 10; ++round) {
+    testing_files::copy_at_one_moment(path, copy);
+    const File copied = File::open(copy);
+    std::uint64_t one = 0, other = 0;
+    EXPECT_EQ(copied.read(0, &one, sizeof one), sizeof one);
+    EXPECT_EQ(copied.read(kBytes - sizeof other, &other, sizeof other), sizeof other);
+    EXPECT_TRUE(one == other || one == other + 1) << one << ' ' << other;
+  }
+  stop = true;
+  writer.join();
+  ::munmap(view, kBytes);
 }
 
 TEST(File, ForgetsWhatIsCached) {

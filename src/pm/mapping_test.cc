@@ -9,6 +9,7 @@
 
 #include "pm/persist.h"
 #include "pm/test_files.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::pm {
 namespace {
@@ -283,7 +284,7 @@ TEST(Mapping, MadePrivateReachesTheFileNoMore) {
   std::thread user([&] {  // is not disturbed
     while (!done) word(kUnit)->store(word(kUnit)->load() + 1);
   });
-  while (word(kUnit)->load() == 0) std::this_thread::yield();
+  util::eventually_reaches("the user has stored", *word(kUnit), 1u);
   mapping.make_private();
   const std::uint64_t reached = in_file(kUnit);
   for (const std::uint64_t offset : {std::uint64_t{0}, 2 * kUnit - 8}) {
@@ -292,7 +293,7 @@ TEST(Mapping, MadePrivateReachesTheFileNoMore) {
     EXPECT_EQ(word(offset)->load(), 7u);
     EXPECT_EQ(in_file(offset), offset == 0 ? 1u : 2u);
   }
-  while (word(kUnit)->load() < reached + 10) std::this_thread::yield();
+  util::eventually_reaches("the user has stored ten times more", *word(kUnit), reached + 10);
   done = true;
   user.join();
   EXPECT_EQ(in_file(kUnit), reached);

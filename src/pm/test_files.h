@@ -22,6 +22,8 @@
 #include <perdix/error.h>
 
 #include "util/test_directory.h"
+#include "util/test_eventually.h"
+#include "util/test_threads.h"
 
 namespace perdix::testing_files {
 
@@ -63,7 +65,8 @@ pid_t start_child(Body body) {
   ::_exit(good ? 0 : 1);
 }
 
-inline int wait_for(pid_t pid) {
+/// Its status.
+inline int await_child(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -73,8 +76,24 @@ inline int wait_for(pid_t pid) {
 /// True if `body` returned true in a child process.
 template <class Body>
 bool true_in_child(Body body) {
-  const int status = wait_for(start_child(body));
+  const int status = await_child(start_child(body));
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Copies a file as it is at one moment, as if the process were killed then: all of its threads
+/// stand still while a child copies what they may be writing to.
+inline void copy_at_one_moment(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const pid_t writer = ::getpid();
+  const bool copied = true_in_child([&] {
+    using namespace detail::util;
+    std::error_code error;
+    const bool done = ::kill(writer, SIGSTOP) == 0 &&
+                      comes_about([&] { return is_stopped(writer); }) &&
+                      std::filesystem::copy_file(
+                          from, to, std::filesystem::copy_options::overwrite_existing, error);
+    return ::kill(writer, SIGCONT) == 0 && done;
+  });
+  if (!copied) throw std::runtime_error("no copy of " + from.string() + " could be made");
 }
 
 /// While it lives the process may have one more descriptor. (What looks at an exception afterwards

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "util/test_eventually.h"
+
 namespace perdix::detail::pool {
 namespace {
 
@@ -17,7 +19,7 @@ TEST(Background, TheThreadNeedsNoHelp) {
   EXPECT_EQ(runs, 0) << "nobody has requested it";
   for (int round = 1; round <= 3; ++round) {  // it must wake up again after it has slept
     job.request();
-    while (runs < round) std::this_thread::yield();
+    util::eventually_reaches("the thread has run the job", runs, round);
   }
 }
 

@@ -244,7 +244,7 @@ TEST_F(DurabilityTest, CleanPoolMayBeCopied) {
 // After kill -9, with one spare descriptor: enough for the pool's file.
 TEST_F(DurabilityTest, FewDescriptorsAreEnough) {
   make_pool(path_);
-  testing_files::wait_for(testing_files::start_child([&] {
+  testing_files::await_child(testing_files::start_child([&] {
     // UBSan needs descriptors when it meets a type for the first time.
     PoolCore::open(path_, small_options())->close();
     std::optional<testing_files::OneMoreDescriptor> few(std::in_place);

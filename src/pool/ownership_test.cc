@@ -12,11 +12,11 @@
 namespace perdix::detail::pool {
 namespace {
 
+using testing_files::await_child;
 using testing_files::expect_error;
 using testing_files::start_child;
 using testing_files::TempDirectory;
 using testing_files::true_in_child;
-using testing_files::wait_for;
 
 /// A pipe by which a child tells that it has got somewhere.
 class Signal {
@@ -58,7 +58,7 @@ class Ownership : public ::testing::Test {
   }
   static void kill(pid_t child) {
     ::kill(child, SIGKILL);
-    wait_for(child);
+    await_child(child);
   }
 
   TempDirectory directory_{testing_files::memory_directory()};
@@ -97,7 +97,7 @@ TEST_F(Ownership, ForkedChildDoesntKeepAClosedPool) {
   core->close();
   PoolCore::open(path_, small_options())->close();
   go.send();
-  wait_for(child);
+  await_child(child);
 }
 
 TEST_F(Ownership, SurvivorFindsWhatTheKilledProcessStored) {

@@ -5,19 +5,9 @@
 
 #include <algorithm>
 
-#include "testing/asleep.h"
+#include "util/test_threads.h"
 
 namespace perdix::testing {
-namespace {
-
-Turns::Time processor_time(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
-}  // namespace
-
 Turns::Turns(unsigned threads, std::uint64_t seed, std::uint64_t one_in)
     : random_(seed),
       one_in_(one_in),
@@ -65,15 +55,14 @@ void Turns::pass_on(unsigned thread) {
 }
 
 Turns::Identity Turns::this_thread() {
-  Identity identity{::gettid()};
-  ::pthread_getcpuclockid(::pthread_self(), &identity.clock);  // one that other threads can read
-  return identity;
+  return {::gettid(), detail::util::clock_of(::pthread_self())};
 }
 
 Turns::Holder Turns::look() const {
   const Identity& identity = identities_[current_];
   if (identity.id == 0) return {current_, events_};
-  return {current_, events_, processor_time(identity.clock), is_asleep(identity.id)};
+  return {current_, events_, detail::util::processor_time(identity.clock),
+          detail::util::is_asleep(identity.id)};
 }
 
 /// Whether it waits for a lock of ours, or of another thread that waits here.

@@ -1,7 +1,9 @@
 #include "util/spinning_shared_mutex.h"
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
@@ -9,6 +11,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "util/test_eventually.h"
+#include "util/test_threads.h"
 
 namespace perdix::detail::util {
 namespace {
@@ -28,16 +33,20 @@ TEST(SpinningSharedMutex, ReadersShareItAndAWriterHasItAlone) {
 TEST(SpinningSharedMutex, IsWaitedForLongerThanItIsTried) {
   SpinningSharedMutex mutex;
   std::atomic<unsigned> had = 0;
+  std::atomic<pid_t> reads = 0, writes = 0;
   std::unique_lock writer(mutex);
   std::thread reader([&] {
+    reads = ::gettid();
     const std::shared_lock lock(mutex);
     ++had;
   });
   std::thread other_writer([&] {
+    writes = ::gettid();
     const std::unique_lock lock(mutex);
     ++had;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto sleeps = [](pid_t thread) { return thread != 0 && is_asleep(thread); };
+  eventually("both threads sleep", [&] { return (sleeps(reads) && sleeps(writes)) || had != 0; });
   EXPECT_EQ(had, 0u);
   writer.unlock();
   reader.join();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "util/spin_lock.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::util {
 namespace {
@@ -34,8 +35,8 @@ TEST(Stripe, IsStableAndSpreadsThreads) {
     const std::size_t stripe = current_stripe();
     EXPECT_LT(stripe, kStripes);
     ++arrived;
-    while (arrived < 32)
-      std::this_thread::yield();  // all threads live together, so no two share a control block
+    // All threads live together, so no two share a control block.
+    eventually_reaches("all threads have come", arrived, 32);
     EXPECT_EQ(current_stripe(), stripe);
     const std::lock_guard guard(mutex);
     stripes.insert(stripe);

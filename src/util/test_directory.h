@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace perdix::testing_files {
 
@@ -33,10 +35,18 @@ class TempDirectory {
   std::filesystem::path path_;
 };
 
-/// A directory in memory where there is one, else any.
+/// The folder for what should lie in memory: PERDIX_TEST_DIR if that is set, a tmpfs where it has
+/// room, else that for temporary files.
 inline std::filesystem::path memory_directory() {
+  // For two concurrent suites with pools of some hundred MiB; containers often have 64 MiB.
+  constexpr std::uintmax_t kEnough = std::uintmax_t{1} << 30;
+  if (const char* chosen = std::getenv("PERDIX_TEST_DIR")) return chosen;
   const std::filesystem::path shm = "/dev/shm";
-  return ::access(shm.c_str(), W_OK) == 0 ? shm : std::filesystem::temp_directory_path();
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(shm, error);
+  const bool usable =
+      !error && space.available >= kEnough && ::access(shm.c_str(), W_OK | X_OK) == 0;
+  return usable ? shm : std::filesystem::temp_directory_path();
 }
 
 }  // namespace perdix::testing_files

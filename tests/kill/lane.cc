@@ -19,8 +19,6 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-// A child that says nothing for so long hangs; no machine is that slow.
-constexpr auto kHang = std::chrono::seconds(120);
 constexpr auto kSlice = microseconds(500);
 constexpr std::size_t kRememberedOpens = 32;
 
@@ -102,7 +100,10 @@ void Lane::wait_and_kill(Process& child, Victim victim) {
     return open && problems_.empty();
   };
   while (!opening_) {
-    if (!receive(kHang) || Clock::now() > hang) return child.kill();
+    const bool goes_on = receive(kHang);
+    if (goes_on && Clock::now() <= hang) continue;
+    if (goes_on) problem("a process hangs before it opens the pool");
+    return child.kill();
   }
   const bool in_open = victim == Victim::opener || rng_.once_in(6);
   if (in_open) {

@@ -13,6 +13,9 @@
 
 namespace perdix::test::kill {
 
+/// A child that says nothing for so long hangs: no machine is that slow, and ctest leaves more.
+inline constexpr std::chrono::seconds kHang{300};
+
 class Process {
  public:
   /// Starts the child. Throws std::system_error.

@@ -55,7 +55,7 @@ class Director final : public detail::pm::Probe {
   }
 
   /// The event that it has stopped before.
-  Event wait_for(unsigned number) {
+  Event await_stop(unsigned number) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return threads_[number].stopped; });
     return threads_[number].last;
@@ -157,7 +157,7 @@ class Actor {
           return act();
         })) {}
 
-  Event wait() { return director_.wait_for(number_); }
+  Event wait() { return director_.await_stop(number_); }
   void go_on(Condition stop = nullptr) { director_.release(number_, std::move(stop)); }
   bool result() { return result_.get(); }
 

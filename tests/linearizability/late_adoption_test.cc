@@ -25,6 +25,8 @@
 #include "pm/probe.h"
 #include "pm/test_files.h"
 #include "util/test_directory.h"
+#include "util/test_eventually.h"
+#include "util/test_threads.h"
 
 namespace perdix::testing {
 namespace {
@@ -32,11 +34,15 @@ namespace {
 using Number = std::uint64_t;
 
 /// Stops the first thread that adopts a chain, for a while: until the restart is over, which must
-/// not be, or for longer than another thread takes to end it.
+/// not be, or another thread that wants to end it has run for much longer than that takes.
 class Sleeper final : public detail::pm::Probe {
  public:
+  /// The other thread is the caller.
   Sleeper(std::string_view adopts, std::string_view is_over)
-      : adopts_(adopts), is_over_(is_over), before_(detail::pm::install_probe(this)) {}
+      : adopts_(adopts),
+        is_over_(is_over),
+        other_(detail::util::clock_of(::pthread_self())),
+        before_(detail::pm::install_probe(this)) {}
   ~Sleeper() override { detail::pm::install_probe(before_); }
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
@@ -53,8 +59,13 @@ class Sleeper final : public detail::pm::Probe {
     } else if (name == adopts_ && !asleep_) {
       asleep_ = true;
       changed_.notify_all();
-      changed_.wait_for(lock, std::chrono::milliseconds(200), [&] { return over_; });
-      over_while_asleep_ = over_;
+      const clockid_t clock = other_;
+      const auto begin = detail::util::processor_time(clock);
+      lock.unlock();
+      detail::util::eventually("the other thread spins, or the restart is over", [&] {
+        return over() || detail::util::processor_time(clock) - begin >= kLonger;
+      });
+      over_while_asleep_ = over();
     }
   }
 
@@ -69,13 +80,19 @@ class Sleeper final : public detail::pm::Probe {
     changed_.notify_all();
   }
   bool has_slept() const { return asleep_; }
-  bool over() const { return over_; }
+  bool over() const {
+    const std::lock_guard lock(lock_);
+    return over_;
+  }
   bool over_while_asleep() const { return over_while_asleep_; }
 
  private:
+  static constexpr auto kLonger = std::chrono::milliseconds(2);  // of processor time
+
   const std::string_view adopts_, is_over_;
+  const clockid_t other_;
   detail::pm::Probe* const before_;
-  std::mutex lock_;  // guards what follows
+  mutable std::mutex lock_;  // guards what follows
   std::condition_variable changed_;
   bool asleep_ = false;
   bool ended_ = false;
@@ -126,7 +143,7 @@ TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
     ::_exit(0);  // closes nothing
     return true;
   });
-  ASSERT_EQ(testing_files::wait_for(writer), 0);
+  ASSERT_EQ(testing_files::await_child(writer), 0);
   const Pool pool = Pool::open(path, pool_options);
   Index index(pool, "t", options);
   Sleeper sleeper(TypeParam::kAdopts, TypeParam::kIsOver);

@@ -22,6 +22,7 @@
 #include "epoch/guard.h"
 #include "epoch/reclaimer.h"
 #include "memory/failing_memory.h"
+#include "pm/test_files.h"
 #include "pool/claim_image.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -153,13 +154,13 @@ class Allocation : public ::testing::TestWithParam<Type> {
     for (std::uint64_t i = 0; i < kKeys; i += 2) put(i, 1);
   }
 
-  /// A file like that of the pool, whose process was killed. Nothing is written while it is copied,
-  /// or it were of no one moment.
+  /// A file like that of the pool, whose process was killed. A thread that brings the index back
+  /// may still write: it may get a processor late, and it tidies up when nothing waits for it.
   std::filesystem::path killed() {
     pool_->core()->background().drain();
     pool_->core()->reclaimer().drain();
     const auto path = directory_.file("killed.pool");
-    std::filesystem::copy_file(path_, path, std::filesystem::copy_options::overwrite_existing);
+    testing_files::copy_at_one_moment(path_, path);
     detail::pool::claim_image(path);
     return path;
   }

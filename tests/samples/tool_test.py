@@ -24,7 +24,7 @@ class Samples(unittest.TestCase):
 
     def run_tool(self, *arguments, status=0, stdin=b"", tool=None):
         done = subprocess.run([tool or TOOL, *arguments], input=stdin, capture_output=True,
-                              timeout=60)
+                              timeout=300)
         self.assertEqual(done.returncode, status, f"{arguments}: {done.stderr!r}")
         return (done.stdout if status == 0 else done.stderr).decode()
 

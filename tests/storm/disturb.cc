@@ -131,7 +131,7 @@ pid_t fork_child(Scene& scene, const std::function<void()>& body) {
 }
 
 /// Waits for a child; nothing if it does not end, and then it is killed.
-std::optional<int> wait_for(pid_t child) {
+std::optional<int> await_child(pid_t child) {
   int status = 0;
   for (const std::uint64_t begin = now();;) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
@@ -159,7 +159,7 @@ void fork_once(Scene& scene) {
   const ChildDeed& deed = kDeeds[scene.rng.below(kDeeds.size())];
   OpenIndex& index = any_index(scene);
   const pid_t child = fork_child(scene, [&] { deed.run(scene, index); });
-  const auto status = wait_for(child);
+  const auto status = await_child(child);
   require(status.has_value(), fmt::format("a forked child hangs in {}", deed.name));
   require(!WIFSIGNALED(*status),
           fmt::format("a forked child dies of signal {} in {}", WTERMSIG(*status), deed.name));
@@ -443,7 +443,7 @@ void stop_once(Scene& scene) {
   const std::string pause = std::to_string(scene.rng.between(1, 150));
   const pid_t child =
       start_role(scene, {"perdix_storm", "--parent", std::to_string(::getpid()), "--stop", pause});
-  require(wait_for(child).has_value(), "the storm's own helper hangs");
+  require(await_child(child).has_value(), "the storm's own helper hangs");
   ++scene.board.counters.stops;
 }
 

@@ -8,28 +8,16 @@
 #include <system_error>
 
 #include "support/settings.h"
+#include "util/test_directory.h"
 
 namespace perdix::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Enough for two concurrent suites with pools of some hundred MiB; containers often have 64 MiB.
-constexpr std::uintmax_t kEnoughMemory = std::uintmax_t{1} << 30;
-
-fs::path memory_folder() {
-  if (const char* chosen = std::getenv("PERDIX_TEST_DIR")) return chosen;
-  const fs::path memory = "/dev/shm";
-  std::error_code error;
-  const fs::space_info space = fs::space(memory, error);
-  const bool usable =
-      !error && space.available >= kEnoughMemory && ::access(memory.c_str(), W_OK | X_OK) == 0;
-  return usable ? memory : fs::temp_directory_path();
-}
-
 fs::path folder_for(Domain domain) {
   const fs::path disk = disk_folder();
-  return domain == Domain::page_cache && !disk.empty() ? disk : memory_folder();
+  return domain == Domain::page_cache && !disk.empty() ? disk : testing_files::memory_directory();
 }
 
 }  // namespace

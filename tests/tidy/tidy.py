@@ -52,6 +52,30 @@ INTERPOSER = "tests/storm/faults.cc"
 FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts", "docs")
 NOT_OURS = {"build", ".git", "__pycache__"}
 
+# Where a test source may wait by the clock, or for as long as it takes, each with the reason.
+# Elsewhere util/test_eventually.h waits for a state, and says for which when it gives up.
+WAITS = {
+    "src/pool/ownership_test.cc": "kills children at random moments; asserts nothing about them",
+    "src/testing/linearizability/scheduler.cc": "looks at threads that sleep; wakes up to do so",
+    "src/testing/turns.cc": "looks at threads that sleep; wakes up to do so",
+    "src/testing/session.cc": "threads that begin together; all of them come",
+    "src/util/test_eventually.h": "the helper",
+    "tests/crash/fake_maps.h": "a ticket lock, which is what is tested",
+    "tests/kill/lane.cc": "kills children at random moments; a hang is a problem with a name",
+    "tests/storm/": "random pauses are what it does; a hang is a finding with a name",
+    "tests/tips_c/kill_test.py": "kills children at random moments; a hang is a finding",
+    "tests/tool/elf_test.py": "kills children at random moments; asserts nothing about them",
+    "tests/tool/tool_test.py": "wait_until_read() says for what it has waited",
+    "bindings/valkey/tests/": "has servers.py to wait for servers",
+}
+# Where a test source may name a folder that all programs share: to make a new one in it.
+SHARED_FOLDERS = {
+    "src/util/test_directory.h": "the helper",
+    "tests/tips_c/kill_test.py": "makes a new folder in it",
+    "bindings/valkey/tests/servers.py": "makes a new folder in it",
+    "tests/tidy/tidy_test.py": "plants violations of the rule",
+}
+
 _FLUSH = re.compile(
     r"\b(?:clwb|clflush|clflushopt|sfence|mfence|msync|pmem2?_\w+)\s*\("
     r"|\b_mm_(?:clwb|clflush|clflushopt|sfence|mfence|stream_\w+)\b"
@@ -73,6 +97,12 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 _PATH = re.compile(rf"(?:{'|'.join(FOLDERS)})/[\w.*/-]*")
 _FILE_NAME = re.compile(r"[\w./-]+\.(?:h|cc|py|md)")
+_WAIT = re.compile(
+    r"\b(sleep_for|sleep_until|wait_for|wait_until|usleep|nanosleep|sleep)\s*\("
+    r"|\bwhile\s*\([^;{}]*\)\s*\{?\s*(std::this_thread::yield|sched_yield)\s*\("
+)
+_PYTHON_WAIT = re.compile(r"\btime\.(sleep)\(")
+_SHARED_FOLDER = re.compile(r"(?<![\w.])/(?:dev/shm|tmp)\b")
 _INSTRUMENTED = re.compile(r"\bPERDIX_" + r"INSTRUMENTED\b")
 
 
@@ -88,6 +118,25 @@ def layer_of(path):
 def is_test(source):
     is_shared = source.path.rsplit("/", 1)[-1].startswith("test_") and source.is_header
     return is_shared or source.path.endswith(("_test.cc", "_bench.cc"))
+
+
+def is_of_a_test(source):
+    """Whether only tests have it: the sources of their programs and instruments, too."""
+    name = source.path.rsplit("/", 1)[-1]
+    return (
+        source.path.startswith(("tests/", "src/testing/"))
+        or "/tests/" in source.path
+        or name.endswith(("_test.cc", "_test.py"))
+        or (source.is_header and name.startswith("test_"))
+    )
+
+
+def allowed_in(source, places):
+    """Whether the source is one of the places, or in one that ends in '/'."""
+    return any(
+        source.path == place or (place.endswith("/") and source.path.startswith(place))
+        for place in places
+    )
 
 
 def in_library(source):
@@ -344,6 +393,32 @@ def headings_of(file):
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def tests_wait_for_states(source):
+    """a test waits by util/test_eventually.h, but in the places that WAITS lists"""
+    if not is_of_a_test(source) or allowed_in(source, WAITS):
+        return
+    if source.is_cxx:
+        found = source.find(_WAIT)
+    elif source.path.endswith(".py"):
+        found = ((n, m) for n, text in enumerate(source.lines, 1)
+                 for m in _PYTHON_WAIT.finditer(text))
+    else:
+        return
+    for line, match in found:
+        call = next(name for name in match.groups() if name)
+        yield line, f"{call}() in a test: wait for a state, by util/test_eventually.h"
+
+
+def tests_have_their_own_folders(source):
+    """a test names no folder that programs share, but in the places that SHARED_FOLDERS lists"""
+    if not is_of_a_test(source) or source.is_document or allowed_in(source, SHARED_FOLDERS):
+        return
+    for line, text in enumerate(source.lines, 1):
+        match = _SHARED_FOLDER.search(text)
+        if match:
+            yield line, f"{match[0]}: take a folder of your own, by util/test_directory.h"
+
+
 RULES = {
     rule.__name__.replace("_", "-"): rule
     for rule in (
@@ -363,6 +438,8 @@ RULES = {
         document_lines,
         papers_by_name,
         named_paths,
+        tests_wait_for_states,
+        tests_have_their_own_folders,
     )
 }
 

@@ -4,9 +4,11 @@ no other; or plants something that only looks like one and expects none."""
 
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import tidy
+from source import Source
 
 CLEAN = {
     "CMakeLists.txt": "project(clean)\n",
@@ -228,6 +230,42 @@ class TidyTest(unittest.TestCase):
                 "## A `b`, and c\n\n```sh\nsrc/away [a](away.md)\n```\n")
         self.expect_clean("docs/a.md", text)
         self.expect_clean("src/pool/a.cc", '// pool/away.h\n#include "pool/pool.h"\n')
+
+    def test_tests_wait_for_states(self):
+        rule = "tests-wait-for-states"
+        for call in ("std::this_thread::sleep_for(1ms);", "::usleep(1);", "sleep(1);",
+                     "changed.wait_for(lock, 1ms, f);", "future.wait_until(end);",
+                     "while (!done) std::this_thread::yield();",
+                     "while (n < 2) { std::this_thread::yield(); }"):
+            for path in ("src/pool/a_test.cc", "src/pool/test_a.h", "tests/a/a.cc",
+                         "src/testing/a.cc", "tools/a/a_test.cc", "bench/a/a_test.cc"):
+                self.expect(rule, path, f"// A.\n#pragma once\nvoid f() {{\n  {call}\n}}\n", 4)
+            self.expect_clean("tests/storm/a.cc", f"void f() {{\n  {call}\n}}\n")
+            self.expect_clean("src/pool/a.cc", f"void f() {{\n  {call}\n}}\n")
+        self.expect(rule, "tests/a/a_test.py", "import time\n\ntime.sl" + "eep(1)\n", 3)
+        self.expect_clean("tests/tool/tool_test.py", "time.sl" + "eep(1)\n")
+        self.expect_clean("tests/a/a.cc", "// sleep_for(1)\nvoid f() { core.wait_for_growth(); }\n")
+
+    def test_tests_have_their_own_folders(self):
+        rule = "tests-have-their-own-folders"
+        for folder in ("/dev/shm", "/tmp"):
+            for path in ("src/pool/a_test.cc", "tests/a/a.cc", "tests/a/a.c.cc"):
+                self.expect(rule, path, f'auto a = "{folder}/a.pool";\n', 1)
+            self.expect(rule, "tests/a/a_test.py", f'a = "{folder}"\n', 1)
+            self.expect_clean("src/pool/a.cc", f'auto a = "{folder}/a.pool";\n')
+            self.expect_clean("src/util/test_directory.h",
+                              f'// A.\n#pragma once\nauto a = "{folder}";\n')
+        self.expect_clean("tests/a/a.cc", 'auto a = "/tmpfs/a", b = "a/tmp";\n')
+
+    def test_each_exception_is_needed(self):
+        root = Path(__file__).resolve().parents[2]
+        for places, rule in ((tidy.WAITS, tidy.tests_wait_for_states),
+                             (tidy.SHARED_FOLDERS, tidy.tests_have_their_own_folders)):
+            needed = dict(places)
+            with unittest.mock.patch.dict(places, clear=True):
+                findings = [path for path in tidy.files(root) for _ in rule(Source(root, path))]
+            for place in needed:
+                self.assertTrue(any(path.startswith(place) for path in findings), place)
 
     def test_class_names_are_rare(self):
         rule = "class-names-are-rare"

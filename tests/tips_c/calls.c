@@ -118,9 +118,15 @@ static void test_without_plugins(const char* path) {
   EXPECT(perdix_pool_close(pool) == 1);
 }
 
-int main(void) {
-  char folder[] = "/tmp/perdix-calls-XXXXXX", path[64];
-  if (mkdtemp(folder) == NULL) return 1;
+/* The argument is where a folder for the pool can be made. */
+int main(int count, char** arguments) {
+  char folder[4096], path[4200];
+  if (count != 2) return 2;
+  snprintf(folder, sizeof folder, "%s/perdix-calls-XXXXXX", arguments[1]);
+  if (mkdtemp(folder) == NULL) {
+    perror(folder);
+    return 1;
+  }
   snprintf(path, sizeof path, "%s/a.pool", folder);
   perdix_pool* pool = open_pool(path, 2);
   EXPECT(pool != NULL);

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 RECORD = struct.Struct("=IIQQ")
-PATIENCE = 90  # seconds; an index that a kill has damaged may lead round in circles
+PATIENCE = 300  # seconds; an index that a kill has damaged may lead round in circles
 OPENING_ONE_IN = 8  # kills that may come before the first write
 
 
@@ -74,7 +74,11 @@ def write_and_kill(command, chance):
                 time.sleep(chance.uniform(0, 0.01))
             else:
                 wanted = chance.randrange(1, 40_000) * RECORD.size
+                end = time.monotonic() + PATIENCE
                 while output.seek(0, 2) < wanted and child.poll() is None:
+                    if time.monotonic() > end:
+                        raise Finding(f"the writer has acknowledged {output.seek(0, 2)} bytes of "
+                                      f"records in {PATIENCE} s, not {wanted}")
                     time.sleep(0.0005)
         finally:
             child.kill()

@@ -22,12 +22,12 @@ class UnknownPlugin(unittest.TestCase):
         self.use()
 
     def use(self):
-        done = subprocess.run([USE_TABLE, self.pool], capture_output=True, check=True, timeout=60)
+        done = subprocess.run([USE_TABLE, self.pool], capture_output=True, check=True, timeout=300)
         self.assertEqual(done.stdout, b"two crates of pears\n")
 
     def tool(self, command, *arguments, status=0):
         done = subprocess.run([TOOL, command, self.pool, *arguments], capture_output=True,
-                              timeout=60, check=False)
+                              timeout=300, check=False)
         self.assertEqual(done.returncode, status, f"{command}: {done.stderr!r}")
         return (done.stdout if status == 0 else done.stderr).decode()
 

@@ -26,6 +26,7 @@
 #include "install/outside/list.h"
 #include "pool/pool_core.h"
 #include "tips_c/skiplist.h"
+#include "util/test_directory.h"
 
 extern "C" {
 #include "install/outside/table.h"
@@ -82,11 +83,6 @@ std::optional<Errc> error_of(const Call& call) {
 
 class UserPlugin : public ::testing::Test {
  protected:
-  UserPlugin() : path_(fmt::format("/dev/shm/perdix-user-plugin-{}.pool", ::getpid())) {
-    std::filesystem::remove(path_);
-  }
-  ~UserPlugin() override { std::filesystem::remove(path_); }
-
   Pool open(std::vector<const tips::Plugin*> plugins,
             std::uint64_t max_size = U64{64} << 20) const {
     PoolOptions options;
@@ -116,7 +112,8 @@ class UserPlugin : public ::testing::Test {
   }
 
   static constexpr U64 kPairs = 50;
-  const std::filesystem::path path_;
+  const testing_files::TempDirectory directory_{testing_files::memory_directory()};
+  const std::filesystem::path path_ = directory_.file("test.pool");
 };
 
 template <class T>

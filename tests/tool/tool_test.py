@@ -20,6 +20,7 @@ from pathlib import Path
 
 TOOL = None
 SEED = 20240501
+PATIENCE = 300  # seconds, after which what has not come will not: far more than any command takes
 
 
 class ToolTest(unittest.TestCase):
@@ -41,7 +42,8 @@ class ToolTest(unittest.TestCase):
 
     def run_tool(self, *arguments, stdin=b"", status=0):
         """Runs the tool; the exit status must be the given one. Returns the finished process."""
-        done = subprocess.run([TOOL, *arguments], input=stdin, capture_output=True, timeout=120)
+        done = subprocess.run([TOOL, *arguments], input=stdin, capture_output=True,
+                              timeout=PATIENCE)
         self.assertEqual(done.returncode, status, f"perdix {arguments}: {done.stderr!r}")
         return done
 
@@ -283,11 +285,10 @@ class Load(ToolTest):
         process.stdin.write(rows)
         process.stdin.write(b"cut off")
         process.stdin.flush()
-        while unread(process.stdin.fileno()) > 0:  # until the tool has taken all of it
-            time.sleep(0.01)
+        wait_until_read(process)
         process.send_signal(signal.SIGINT)
         message = process.stderr.read().decode()
-        self.assertEqual(process.wait(timeout=60), 2)
+        self.assertEqual(process.wait(timeout=PATIENCE), 2)
         process.stdin.close()
         process.stderr.close()
         self.assertIn("rows were acknowledged", message)
@@ -305,6 +306,17 @@ def unread(pipe):
     size = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, size)
     return size[0]
+
+
+def wait_until_read(process):
+    """Returns when a process has taken all that was written to its standard input."""
+    end = time.monotonic() + PATIENCE
+    while (left := unread(process.stdin.fileno())) > 0:
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            raise AssertionError(f"{process.args} has left {left} bytes of its input unread; "
+                                 f"its status was {process.poll()}")
+        time.sleep(0.01)
 
 
 class ScanAndDump(ToolTest):
@@ -354,14 +366,16 @@ class ScanAndDump(ToolTest):
         rows = "".join(f"key{i:06}\t{'v' * 50}\n" for i in range(20000)).encode()
         self.output("load", self.pool, "w", "-", stdin=rows)
         pipeline = f"set -o pipefail; {TOOL} dump {self.pool} w | head -n 1"
-        done = subprocess.run(["bash", "-c", pipeline], capture_output=True, timeout=60)
+        done = subprocess.run(["bash", "-c", pipeline], capture_output=True,
+                              timeout=PATIENCE)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_full_disk_is_an_error(self):
         self.output("put", self.pool, "w", "k", "v")
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
-                [TOOL, "dump", self.pool, "w"], stdout=full, stderr=subprocess.PIPE, timeout=60
+                [TOOL, "dump", self.pool, "w"], stdout=full, stderr=subprocess.PIPE,
+                timeout=PATIENCE
             )
         self.assertEqual(done.returncode, 2)
 
@@ -555,13 +569,12 @@ class InfoCheckDrop(ToolTest):
         )
         owner.stdin.write(b"a\t1\n")
         owner.stdin.flush()
-        while unread(owner.stdin.fileno()) > 0:
-            time.sleep(0.01)
+        wait_until_read(owner)  # it opens the pool first
         return owner
 
     def end(self, owner):
         owner.stdin.close()
-        self.assertEqual(owner.wait(timeout=60), 0)
+        self.assertEqual(owner.wait(timeout=PATIENCE), 0)
 
     def test_pool_in_use(self):
         with self.owner_of_the_pool() as owner:
@@ -595,7 +608,7 @@ class Bench(ToolTest):
             [self.tool, "bench", *options],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             env=os.environ | {"PATH": f"{self.search}:/usr/bin:/bin"},
         )
 

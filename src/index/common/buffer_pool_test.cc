@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "index/common/write_buffer.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::index {
 namespace {
@@ -125,8 +126,9 @@ TEST(BufferPoolAhead, MakesASlabReadyWhenHalfOfTheOneBeforeIsTaken) {
   take_until(Pool::kSlab / 2);
   EXPECT_EQ(arena.bytes_in_use(), made * sizeof(Pool::Buffer));
   take_until(Pool::kSlab / 2 + 1);
-  while (arena.bytes_in_use() < made * sizeof(Pool::Buffer) + kSlabBytes)
-    std::this_thread::yield();  // without end if no thread does it
+  util::eventually_reaches(
+      "a thread has made the next slab ready", [&] { return arena.bytes_in_use(); },
+      made * sizeof(Pool::Buffer) + kSlabBytes);
   take_until(Pool::kSlab);
   EXPECT_EQ(made, Pool::kSlab) << "the slab has no place yet";
   take_until(Pool::kSlab + 1);

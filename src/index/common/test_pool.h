@@ -1,8 +1,6 @@
 // What tests of an engine need around one index: a new pool in a file that is removed with it.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -13,6 +11,7 @@
 #include <perdix/pool.h>
 
 #include "pool/pool_core.h"
+#include "util/test_directory.h"
 
 namespace perdix::detail::index {
 
@@ -22,7 +21,6 @@ template <class Derived>
 class TestPool {
  public:
   TestPool() : pool_(Pool::create(path_, options())) {}
-  ~TestPool() { std::filesystem::remove(path_); }
   TestPool(const TestPool&) = delete;
   TestPool& operator=(const TestPool&) = delete;
 
@@ -65,9 +63,8 @@ class TestPool {
     return options;
   }
 
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() /
-      fmt::format("index_test.{}.{}", ::getpid(), static_cast<const void*>(this));
+  testing_files::TempDirectory directory_;
+  std::filesystem::path path_ = directory_.file("index.pool");
   Pool pool_;
 };
 

@@ -3,7 +3,6 @@
 #include "index/elimda/cache_reservation.h"
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "index/elimda/cache_schemata.h"
+#include "util/test_directory.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::index::elimda {
 namespace {
@@ -25,12 +26,7 @@ namespace fs = std::filesystem;
 
 class CacheReservationTest : public ::testing::Test {
  protected:
-  CacheReservationTest() {
-    std::string name = fs::temp_directory_path() / "perdix-resctrl-XXXXXX";
-    root_ = ::mkdtemp(name.data());
-    write("schemata", "    MB:0=100;1=100\n    L3:0=ffff;1=fff\n");
-  }
-  ~CacheReservationTest() override { fs::remove_all(root_); }
+  CacheReservationTest() { write("schemata", "    MB:0=100;1=100\n    L3:0=ffff;1=fff\n"); }
 
   void write(const fs::path& file, const std::string& text) {
     fs::create_directories((root_ / file).parent_path());
@@ -54,7 +50,8 @@ class CacheReservationTest : public ::testing::Test {
     for (const char* file : {"schemata", "mode", "tasks"}) fs::remove(root_ / group / file);
   }
 
-  fs::path root_;
+  testing_files::TempDirectory directory_;
+  fs::path root_ = directory_.path();
 };
 
 TEST_F(CacheReservationTest, TheGroupHasTheHighestWaysAlone) {
@@ -70,7 +67,7 @@ TEST_F(CacheReservationTest, AllThreadsAreInIt) {
   std::jthread other([&](const std::stop_token& stop) {
     id = ::gettid();
     id.notify_one();
-    while (!stop.stop_requested()) std::this_thread::yield();
+    util::eventually("the test ends", [&] { return stop.stop_requested(); });
   });
   id.wait(0);
   const auto reservation = CacheReservation::make(1, root_);
@@ -97,10 +94,8 @@ TEST_F(CacheReservationTest, AProcessHasOne) {
 }
 
 TEST_F(CacheReservationTest, WhatAKilledProcessLeftIsRemoved) {
-  const pid_t dead = ::fork();
-  if (dead == 0) ::_exit(0);
-  ::waitpid(dead, nullptr, 0);
-  const fs::path left = "perdix-" + std::to_string(dead);
+  // No process has this number, now or later: Linux gives none above 2^22.
+  const fs::path left = "perdix-" + std::to_string((1 << 22) + 1);
   write("schemata", "L3:0=3fff;1=3ff\n");
   write(left / "schemata", "L3:0=c000;1=c00\n");
   // The kernel would remove the directory with its file. Here it stays, and so do its ways.

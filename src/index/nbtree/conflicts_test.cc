@@ -11,6 +11,7 @@
 
 #include "index/nbtree/test_variant.h"
 #include "pm/probe.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::index::nbtree {
 namespace {
@@ -80,7 +81,8 @@ void expect_one_conflict(const Operate& operate) {
   {
     const Disturber probe([&] {
       other = std::jthread([&] { operate(*tree); });
-      while (tree->conflicts() == 0) std::this_thread::yield();
+      util::eventually("the other thread has met the leaf's lock",
+                       [&] { return tree->conflicts() > 0; });
     });
     EXPECT_TRUE(tree->update(1, 3));
     other.join();

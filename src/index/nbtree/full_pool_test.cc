@@ -1,6 +1,4 @@
 // NbTree in a pool that is full: everything can be erased, and then others can have the space.
-#include <unistd.h>
-
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -14,6 +12,7 @@
 
 #include "epoch/guard.h"
 #include "util/random.h"
+#include "util/test_directory.h"
 
 namespace perdix::detail::index::nbtree {
 namespace {
@@ -30,7 +29,6 @@ class NbTreeFullPool : public ::testing::Test {
     options.max_size = std::uint64_t{16} << 20;
     pool_ = Pool::create(path_, options);
   }
-  ~NbTreeFullPool() override { std::filesystem::remove(path_); }
 
   template <class T>
   static T datum(std::uint64_t number) {
@@ -59,9 +57,8 @@ class NbTreeFullPool : public ::testing::Test {
     return count;
   }
 
-  std::filesystem::path path_ = std::filesystem::temp_directory_path() /
-                                ("nbtree_full." + std::to_string(::getpid()) + "." +
-                                 std::to_string(reinterpret_cast<std::uintptr_t>(this)));
+  testing_files::TempDirectory directory_;
+  std::filesystem::path path_ = directory_.file("full.pool");
   std::optional<Pool> pool_;
 };
 
@@ -108,8 +105,8 @@ TYPED_TEST(NbTreeFullPool, EmptiedLeavesAreJoinedWhenSpaceComes) {
 }
 
 TEST(NbTreeFullPools, BigValuesFitWhenSmallOnesAreErased) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("nbtree_big." + std::to_string(::getpid()));
+  const testing_files::TempDirectory directory;
+  const auto path = directory.file("big.pool");
   PoolOptions options;
   options.max_size = std::uint64_t{96} << 20;
   {
@@ -131,7 +128,6 @@ TEST(NbTreeFullPools, BigValuesFitWhenSmallOnesAreErased) {
     EXPECT_GT(fill(1000), 80'000u);
     for (const std::string& problem : tree.check().problems) ADD_FAILURE() << problem;
   }
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // those that count conflicts count none of one thread and some of two.
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "index/nbtree/test_variant.h"
 #include "util/random.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::index::nbtree {
 namespace {
@@ -186,9 +186,7 @@ TYPED_TEST(NbTreeConflicts, ThreadsThatUpdateOneKeyHaveSome) {
         for (Number i = t; !stop; i += 2) tree->update(1, i);
       });
     }
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (tree->conflicts() == 0 && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    util::eventually("one thread has met the other", [&] { return tree->conflicts() > 0; });
     stop = true;
   }
   EXPECT_GT(tree->conflicts(), 0u);

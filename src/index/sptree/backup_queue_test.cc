@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "util/test_eventually.h"
+
 namespace perdix::detail::index::sptree {
 namespace {
 
@@ -30,9 +32,9 @@ TEST(BackupQueue, BacksUpInTheBackground) {
   BackupQueue<std::uint64_t> queue(
       background, [&](std::uint64_t low, pm::Offset leaf) { backed_up += low * leaf; });
   EXPECT_TRUE(queue.push(2, 3));
-  while (backed_up < 6) std::this_thread::yield();
+  util::eventually_reaches("the first entry is backed up", backed_up, 6u);
   EXPECT_TRUE(queue.push(5, 7));  // empty again
-  while (backed_up < 41) std::this_thread::yield();
+  util::eventually_reaches("the second entry is backed up", backed_up, 41u);
   EXPECT_EQ(backed_up, 41U);
 }
 
@@ -82,7 +84,7 @@ TEST(BackupQueue, IsBounded) {
   };
   BackupQueue<std::string> queue(background, back_up);
   EXPECT_TRUE(queue.push("first", 1));
-  while (!begun) std::this_thread::yield();
+  util::eventually("the first entry is being backed up", [&] { return begun.load(); });
   const std::string low(1000, 'k');
   std::size_t pushed = 0;
   while (pushed < 1000 && queue.push(low, 2)) ++pushed;

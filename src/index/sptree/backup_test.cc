@@ -19,6 +19,8 @@
 #include "pm/probe.h"
 #include "util/random.h"
 #include "util/test_directory.h"
+#include "util/test_eventually.h"
+#include "util/test_threads.h"
 
 namespace perdix::detail::index::sptree {
 namespace {
@@ -185,8 +187,10 @@ TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsBackedUp) {
       this->tree().erase(this->key(last));
       merged = true;
     });
-    // As long as a merge may take that does not wait.
-    for (int i = 0; i < 50 && !merged; ++i) std::this_thread::sleep_for(1ms);
+    // A merge that does not wait is over long before it has used so much.
+    const clockid_t clock = util::clock_of(eraser.native_handle());
+    util::eventually("the eraser spins, or has merged",
+                     [&] { return merged || util::processor_time(clock) >= 2ms; });
     EXPECT_FALSE(merged);
   });
   this->back_up();

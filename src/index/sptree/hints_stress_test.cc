@@ -8,6 +8,7 @@
 #include "epoch/guard.h"
 #include "index/sptree/hints.h"
 #include "util/random.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::index::sptree {
 namespace {
@@ -40,7 +41,7 @@ TEST(HintsStress, TablesGrowWhileHintsAreLeftAndAskedFor) {
       const epoch::Guard guard;
       hints.grow(nodes, 0, kRange);
     }
-    while (found.load() == 0) std::this_thread::yield();
+    util::eventually_reaches("a hint was found", found, 1u);
     stop.store(true);
     threads.clear();
     EXPECT_EQ(wrong.load(), 0u) << "nobody has left such a hint";

@@ -1,7 +1,5 @@
 // What SpTree does with the space of its log: full pools, budgets that change, few keys, and an
 // index that is emptied. Nothing here depends on time.
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -20,6 +18,7 @@
 #include "index/sptree/sptree.h"
 #include "pool/pool_core.h"
 #include "util/random.h"
+#include "util/test_directory.h"
 #include "wal/log.h"
 
 namespace perdix {
@@ -47,8 +46,6 @@ IndexOptions log_options(std::uint64_t dram_budget, bool in_background = true) {
 
 class LogSpaceTest : public testing::Test {
  protected:
-  ~LogSpaceTest() override { std::filesystem::remove(path_); }
-
   Pool& create(std::uint64_t max_size = std::uint64_t{1} << 40) {
     options_.max_size = max_size;
     pool_ = std::make_unique<Pool>(Pool::create(path_, options_));
@@ -84,8 +81,8 @@ class LogSpaceTest : public testing::Test {
     return detail::index::sptree::root_at(*pool_->core(), handle.root()).log != detail::pm::kNull;
   }
 
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("log_space_test." + std::to_string(::getpid()));
+  testing_files::TempDirectory directory_;
+  std::filesystem::path path_ = directory_.file("test.pool");
   PoolOptions options_;
   std::unique_ptr<Pool> pool_;
 };

@@ -1,6 +1,4 @@
 // Instant resumption: an index that was opened a moment ago, with most of its leaves cold.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -17,6 +15,7 @@
 
 #include "index/sptree/test_backup.h"
 #include "pool/pool_core.h"
+#include "util/test_directory.h"
 
 namespace perdix {
 namespace {
@@ -38,7 +37,6 @@ class ResumeTest : public testing::TestWithParam<std::uint64_t> {
   using Tree = SpTree<std::uint64_t, std::uint64_t>;
 
   ResumeTest() : pool_(Pool::create(path_)) {}
-  ~ResumeTest() override { std::filesystem::remove(path_); }
 
   /// A tree of this many random pairs, and what is in it.
   Numbers fill(std::uint64_t keys) {
@@ -75,8 +73,8 @@ class ResumeTest : public testing::TestWithParam<std::uint64_t> {
     for (const std::string& problem : tree.check().problems) ADD_FAILURE() << problem;
   }
 
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("sptree_resume_test." + std::to_string(::getpid()));
+  testing_files::TempDirectory directory_;
+  std::filesystem::path path_ = directory_.file("test.pool");
   Pool pool_;
   std::mt19937_64 random_{7};
 };

@@ -1,7 +1,5 @@
 // What SpTree does to its leaves, as seen by its statistics: fill, splits, merges, filters,
 // recovery. The behaviour of the calls is tested by tests/conformance, for all engines alike.
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <limits>
@@ -17,6 +15,7 @@
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/layout.h"
 #include "index/sptree/mnode.h"
+#include "util/test_directory.h"
 
 namespace perdix {
 namespace {
@@ -26,15 +25,14 @@ using detail::index::sptree::kLeafPairs;
 class SpTreeTest : public testing::Test {
  protected:
   SpTreeTest() : pool_(Pool::create(path_)) {}
-  ~SpTreeTest() override { std::filesystem::remove(path_); }
 
   Pool reopen() {
     pool_.close();
     return pool_ = Pool::open(path_);
   }
 
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("sptree_test." + std::to_string(::getpid()));
+  testing_files::TempDirectory directory_;
+  std::filesystem::path path_ = directory_.file("test.pool");
   Pool pool_;
 };
 

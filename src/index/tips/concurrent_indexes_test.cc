@@ -17,6 +17,7 @@
 #include "index/tips/indexes/lfhash.h"
 #include "index/tips/test_tips.h"
 #include "util/random.h"
+#include "util/test_eventually.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -279,7 +280,9 @@ TEST(ClhtThatIsEmptied, GivesALatePutANewTable) {
       index.put(kLate, kLate, none);
       done = true;
     });
-    while (tries < 3 && !done) std::this_thread::yield();
+    util::eventually(
+        "the late put has tried three times, or is done", [&] { return tries >= 3 || done; },
+        [&] { return std::to_string(tries.load()) + " tries"; });
   };
   index.erase(0, old_key, old);
   ASSERT_TRUE(late.joinable()) << "no table was given up";

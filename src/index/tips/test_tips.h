@@ -20,6 +20,7 @@
 #include "index/tips/map.h"
 #include "index/tips/plugin.h"
 #include "util/hash.h"
+#include "util/test_directory.h"
 
 namespace perdix::detail::index::tips {
 
@@ -39,11 +40,6 @@ struct Everything final : Inspector {
 /// A pool whose file outlives processes that open it.
 class TipsTest : public ::testing::Test {
  protected:
-  TipsTest() : path_(fmt::format("/dev/shm/perdix-tips-{}.pool", ::getpid())) {
-    std::filesystem::remove(path_);
-  }
-  ~TipsTest() override { std::filesystem::remove(path_); }
-
   Pool open() const {
     PoolOptions options;
     options.max_size = std::uint64_t{1} << 30;
@@ -64,7 +60,8 @@ class TipsTest : public ::testing::Test {
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child has failed";
   }
 
-  std::filesystem::path path_;
+  testing_files::TempDirectory directory_{testing_files::memory_directory()};
+  std::filesystem::path path_ = directory_.file("test.pool");
 };
 
 inline constexpr U64 kMany = 12'000;  // enough that opening doesn't look at all of them

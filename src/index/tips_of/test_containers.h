@@ -18,6 +18,7 @@
 #include <perdix/tips_of.h>
 
 #include "index/tips_of/test_points.h"
+#include "util/test_directory.h"
 
 namespace perdix::detail::index::tips_of {
 
@@ -26,11 +27,6 @@ using Model = std::map<TestNumber, TestNumber>;
 /// A pool whose file outlives processes that open it.
 class TipsOfTest : public ::testing::Test {
  protected:
-  TipsOfTest() : path_(fmt::format("/dev/shm/perdix-tips-of-{}.pool", ::getpid())) {
-    std::filesystem::remove(path_);
-  }
-  ~TipsOfTest() override { std::filesystem::remove(path_); }
-
   static PoolOptions options() {
     PoolOptions options;
     options.max_size = std::uint64_t{1} << 30;
@@ -69,7 +65,8 @@ class TipsOfTest : public ::testing::Test {
     EXPECT_TRUE(report.ok()) << report.problems.front();
   }
 
-  std::filesystem::path path_;
+  testing_files::TempDirectory directory_{testing_files::memory_directory()};
+  std::filesystem::path path_ = directory_.file("test.pool");
 };
 
 /// What error a call throws.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "testing/asleep.h"
+#include "util/test_threads.h"
 
 namespace perdix::testing {
 
@@ -40,6 +40,7 @@ void Scheduler::join(unsigned number) {
   Thread& self = threads_[number];
   self.id = std::this_thread::get_id();
   self.system_id = ::gettid();
+  self.clock = detail::util::clock_of(::pthread_self());
   self.active = true;
   if (++joined_ == threads_.size()) choose(nullptr);
   park(lock, self);
@@ -199,19 +200,22 @@ void Scheduler::watch() {
     std::uint64_t points = 0;
     bool operator==(const Look&) const = default;
   } last;
-  std::chrono::milliseconds still{0};
-  bool asleep = false;
+  std::chrono::nanoseconds began{0};  // the processor time of the current thread at that look
+  bool ran = false, asleep = false;
   while (left_ < threads_.size()) {
     const Look now{current_, points_};
     // One that is parked was given the turn, and has not run since.
-    const pid_t thread = current_ != nullptr && !current_->parked ? current_->system_id : 0;
+    const bool runs = current_ != nullptr && !current_->parked;
+    const pid_t thread = runs ? current_->system_id : 0;
+    const clockid_t clock = runs ? current_->clock : clockid_t{};
     // Not with the lock, or the thread may be found asleep that waits for it.
     lock.unlock();
-    const bool sleeps = thread != 0 && is_asleep(thread);
+    const bool sleeps = runs && detail::util::is_asleep(thread);
+    const auto used = runs ? detail::util::processor_time(clock) : began;
     lock.lock();
     const bool stands = now == last && now == Look{current_, points_};
-    still = stands ? still + kLook : kLook * 0;
-    if (current_ != nullptr && stands && ((asleep && sleeps) || still >= kPatience)) {
+    if (!stands || !ran) began = used;
+    if (current_ != nullptr && stands && ((asleep && sleeps) || used - began >= kPatience)) {
       current_->waits = true;
       current_->asleep = sleeps;
       ++takings_;
@@ -220,6 +224,7 @@ void Scheduler::watch() {
       lock.lock();
     }
     last = now;
+    ran = runs;
     asleep = sleeps;
     ended_.wait_for(lock, kLook);
   }

@@ -12,13 +12,14 @@
 // operation has ended, which may have released the lock. So a run depends on nothing but the seed.
 // Only where a thread sleeps in the kernel, for example for a mutex, does the clock decide. The
 // turn is taken from a thread that was found asleep twice without a point in between, or that runs
-// without a point for kPatience.
+// without a point for kPatience of processor time: one that gets no processor is not waiting.
 //
 // Thread-safe.
 #pragma once
 
 #include <semaphore.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -36,7 +37,7 @@ namespace perdix::testing {
 
 class Scheduler {
  public:
-  static constexpr std::chrono::milliseconds kPatience{1000};
+  static constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(1);
   static constexpr std::chrono::milliseconds kLook{1};
 
   /// `expected_points`: about how many points there will be in all.
@@ -112,6 +113,7 @@ class Scheduler {
   struct Thread {
     std::thread::id id;
     pid_t system_id = 0;
+    clockid_t clock{};
     WakeUp wake_up;
     std::int64_t priority = 0;
     bool active = false;

@@ -13,7 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include "testing/asleep.h"
+#include "util/test_eventually.h"
+#include "util/test_threads.h"
 
 namespace perdix::testing {
 namespace {
@@ -90,8 +91,9 @@ TEST(Scheduler, WhoHasSleptWaitsForTheTurn) {
       }
       called = true;
       called.notify_all();
-      while (!awake) std::this_thread::yield();
-      while (!went_on && !is_asleep(sleeper)) std::this_thread::yield();
+      detail::util::eventually("the sleeper is awake", [&] { return awake.load(); });
+      detail::util::eventually("the sleeper waits for the turn",
+                               [&] { return went_on || detail::util::is_asleep(sleeper); });
       EXPECT_FALSE(went_on);
     });
   }
@@ -101,22 +103,28 @@ TEST(Scheduler, WhoHasSleptWaitsForTheTurn) {
 }
 
 /// While others sleep for the lock of a thread, it goes on with the turn: they have no use for it.
+/// Once it has released the lock, the turn may be taken from the second of them, too, which sleeps
+/// until the first has released it.
 TEST(Scheduler, SleepersGetNoTurnWhileAnotherThreadGoesOn) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Scheduler scheduler(kThreads, seed, kPointsEach);
     std::mutex lock;
     std::atomic<unsigned> came{0};
+    std::uint64_t takings = kThreads;
     std::vector<std::jthread> threads;
     for (unsigned number = 0; number < kThreads; ++number) {
       threads.emplace_back([&, number] {
         const Scheduler::Member member(scheduler, number);
         const bool first = came++ == 0;  // it has the turn, and the lock before its first point
         const std::lock_guard guard(lock);
-        for (std::uint64_t i = 0; first && i < kPointsEach; ++i) scheduler.point();
+        if (!first) return;
+        for (std::uint64_t i = 0; i < kPointsEach; ++i) scheduler.point();
+        takings = scheduler.takings();
       });
     }
     scheduler.watch();
-    EXPECT_LE(scheduler.takings(), kThreads - 1) << "seed " << seed;
+    threads.clear();  // joins
+    EXPECT_LE(takings, kThreads - 1) << "seed " << seed;
     EXPECT_EQ(scheduler.points(), kPointsEach);
   }
 }

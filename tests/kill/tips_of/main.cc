@@ -144,8 +144,6 @@ class Campaign {
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  static constexpr std::chrono::seconds kHang{60};
-
   std::filesystem::path pool() const { return folder_.path() / "container.pool"; }
 
   /// A third of the children are killed before they have opened the pool.

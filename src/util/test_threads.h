@@ -1,0 +1,62 @@
+// What the system knows of a thread: whether it sleeps, for example for a lock of a library or for
+// a grace period, and how long it has run. So a test can tell a thread that waits from one that
+// gets no processor.
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+namespace perdix::detail::util {
+
+/// The state of a thread: 'R' (it runs, or could), 'S' (it sleeps), 'T' (it was stopped) and more,
+/// as proc(5) has them; 'X' once it has ended. `folder` is its folder in /proc.
+inline char state_of_thread(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "stat");
+  std::string line;
+  std::getline(file, line);
+  // The state follows the name, which is in parentheses and may hold any others.
+  const std::size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 'X';
+}
+
+/// Whether the system has put a thread of this process to sleep. False once it has ended. Cost:
+/// reads a file of /proc.
+inline bool is_asleep(pid_t thread) {
+  return state_of_thread("/proc/self/task/" + std::to_string(thread)) == 'S';
+}
+
+/// Whether a signal has stopped all threads of a process that have not ended.
+inline bool is_stopped(pid_t process) {
+  std::error_code error;
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task",
+                                                    error);
+  return !error && std::all_of(begin(threads), end(threads), [](const auto& thread) {
+    const char state = state_of_thread(thread.path());
+    return state == 'T' || state == 'X' || state == 'Z';
+  });
+}
+
+/// The clock of a thread's processor time, which other threads can read.
+inline clockid_t clock_of(pthread_t thread) {
+  clockid_t clock{};
+  ::pthread_getcpuclockid(thread, &clock);
+  return clock;
+}
+
+/// The processor time that a thread has used; 0 once it has ended.
+inline std::chrono::nanoseconds processor_time(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+}  // namespace perdix::detail::util
