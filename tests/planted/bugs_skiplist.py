@@ -47,8 +47,8 @@ BUGS = [
     Bug(
         "skiplist: the links of a node's upper levels lead to its neighbour in level 0",
         SKIP_TOWER,
-        "            [&](unsigned level) { return offset_of(path.at[level].next); });\n",
-        "            [&](unsigned) { return offset_of(path.at[0].next); });\n",
+        "return offset_of(path.at[level].next); });\n",
+        "return offset_of(path.at[{planted} ? 0 : level].next); });\n",
         SKIP_UNIT,
     ),
     Bug(

@@ -190,8 +190,7 @@ BUGS = [
         "split keeps one pair in both leaves",
         STRUCTURE,
         "    if (!entry.buffered()) moved_slots.add(entry.place);\n",
-        "    if (!entry.buffered() && &entry != &division.moving().front()) "
-        "moved_slots.add(entry.place);\n",
+        "    if (!entry.buffered() && &entry != &moving.front()) moved_slots.add(entry.place);\n",
         TREE,
     ),
     Bug(
