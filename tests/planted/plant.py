@@ -138,6 +138,8 @@ def number_at(line):
 def plant(text, bugs):
     """The source with all of these (number, bug) in it. Its lines keep their numbers, so that call
     sites have the same names without a bug: persist_mutation.py takes this explorer, too."""
+    sound = text.splitlines(keepends=True)
+    changes = [change_of(n, bug, sound) for n, bug in bugs if "{planted}" not in bug.after]
     # Those that change a part of a statement say themselves where the switch is. One that is there
     # for the explorer of another subject, too, has several numbers.
     numbers = collections.defaultdict(list)
@@ -153,7 +155,6 @@ def plant(text, bugs):
         switched = switched.replace("\n", " ", more) if more > 0 else switched + "\n" * -more
         text = text.replace(before, switched)
     lines = text.splitlines(keepends=True)
-    changes = [change_of(n, bug, lines) for n, bug in bugs if "{planted}" not in bug.after]
     for group in reversed(overlapping(changes)):
         begin, end, both = versions(lines, group)
         lines[begin:end] = [both]

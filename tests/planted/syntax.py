@@ -76,7 +76,7 @@ def has_line(bug, line):
 
 
 def check(tree, jobs, sample, seed):
-    """Compiles the sources with bugs, or as many of them as a sample has. Returns 1 if one fails."""
+    """Compiles the sources with bugs, or a sample of so many of them. Returns 1 if one fails."""
     copy_sources(tree)
     sources = sources_to_compile()
     if sample:
