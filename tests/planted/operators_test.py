@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the operators of planted bugs: which statement an anchor finds, and what is no statement."""
+"""Tests the operators of planted bugs: which statement an anchor finds, what is no statement."""
 
 import unittest
 

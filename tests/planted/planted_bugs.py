@@ -7,6 +7,8 @@ the schedule fuzzer, the storm or a unit test, to notice each.
     tests/planted/planted_bugs.py --by schedules     those that the schedule fuzzer must notice
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
     tests/planted/planted_bugs.py --syntax           only that the sources with the bugs compile
+    tests/planted/planted_bugs.py --campaign         which test notices each first
+    tests/planted/planted_bugs.py --page             docs/planted-bugs.md from the campaign's table
 
 All bugs are planted in one copy, which is built once: where a bug changes lines, the copy has both
 versions, and the environment of a run says which bug it has, if any. Ends with 1 if a bug survives
@@ -22,6 +24,8 @@ import sys
 import time
 from pathlib import Path
 
+import campaign
+import first_notice
 import syntax
 from bug import ROOT
 from bugs import BUGS
@@ -36,6 +40,8 @@ PROGRAMS = {
     "explorer": ("crash_explorer", "tests/crash"),
     "schedules": ("schedule_fuzzer", "tests/linearizability"),
     "storm": ("perdix_storm", "tests/storm"),
+    "conformance": ("perdix_conformance", "tests/conformance"),
+    "kill": ("perdix_kill", "tests/kill"),
 }
 UNIT = "unit"  # of those whose subject names a test program
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
@@ -189,21 +195,41 @@ def wanted(bug, arguments):
     return named and (not arguments.by or arguments.by in kinds)
 
 
-def run(arguments):
+def path_of(tree, program):
+    """Where the copy has the program of a kind, or a test program."""
+    if program in PROGRAMS:
+        name, folder = PROGRAMS[program]
+        program = f"{folder}/{name}"
+    return str(tree / "build" / PRESET / program)
+
+
+def build_copy(arguments, programs):
+    """Makes and builds the copy. Returns where a program of it is."""
     tree = arguments.work / "tree"
     copy_sources(tree)
-    chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
-    subjects = {subject for _, bug in chosen for subject in bug.subjects}
-    kinds = {kind_of(subject) for subject in subjects}
-    tests = {subject.split()[1] for subject in subjects if kind_of(subject) == UNIT}
-    targets = [PROGRAMS[kind][0] for kind in kinds if kind != UNIT]
-    targets += [Path(test).name for test in tests]
+    targets = {Path(path_of(tree, program)).name for program in programs}
     if errors := build(tree, arguments.jobs, sorted(targets)):
         sys.exit(f"the copy does not build:\n{errors[-4000:]}")
-    programs = {UNIT: tree / "build" / PRESET}
-    for kind in kinds - {UNIT}:
-        name, folder = PROGRAMS[kind]
-        programs[kind] = str(tree / "build" / PRESET / folder / name)
+    return lambda program: path_of(tree, program)
+
+
+def run_campaign(arguments):
+    """Finds out which test notices each bug first. Returns 1 if a test fails without a bug."""
+    numbers = [n for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
+    left = list(campaign.left_of(numbers, first_notice.read_table(), arguments.again))
+    print(f"{len(left)} of {len(numbers)} bugs are not in the table")
+    path_in_copy = build_copy(arguments, campaign.programs_of(left))
+    return campaign.run(left, arguments.jobs, path_in_copy)
+
+
+def run(arguments):
+    chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
+    subjects = {subject for _, bug in chosen for subject in bug.subjects}
+    kinds = {kind_of(subject) for subject in subjects} - {UNIT}
+    tests = {subject.split()[1] for subject in subjects if kind_of(subject) == UNIT}
+    place_of = build_copy(arguments, kinds | tests)
+    programs = {UNIT: arguments.work / "tree/build" / PRESET}
+    programs |= {kind: place_of(kind) for kind in kinds}
     if failure := failure_without_bug(programs, chosen, arguments):
         sys.exit(f"without a bug there is a failure: {failure}")
     start = time.monotonic()
@@ -225,12 +251,19 @@ def main():
     parser.add_argument("--syntax", action="store_true", help="only that they compile")
     parser.add_argument("--sample", type=int, default=0, help="sources of --syntax; default all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--campaign", action="store_true", help="which test notices each first")
+    parser.add_argument("--again", action="store_true", help="also those that the table has")
+    parser.add_argument("--page", action="store_true", help="write the page about the table")
     parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
     parser.add_argument("--by", choices=(*PROGRAMS, UNIT), help="only bugs for it to notice")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
+    if arguments.page:
+        rows = sorted(first_notice.read_table().values())
+        first_notice.PAGE.write_text(first_notice.page(rows, len(BUGS)))
+        return 0
     wrong = {bug.name: misfit for bug in BUGS if (misfit := misfit_of(bug))}
     for name, misfit in wrong.items():
         print(f"does not fit: {name}: {misfit}")
@@ -243,6 +276,8 @@ def main():
     if arguments.syntax:
         tree = arguments.work / "tree"
         return syntax.check(tree, arguments.jobs, arguments.sample, arguments.seed)
+    if arguments.campaign:
+        return run_campaign(arguments)
     return run(arguments)
 
 
