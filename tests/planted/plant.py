@@ -187,19 +187,22 @@ def collisions():
     return said
 
 
+def plant_sources(tree):
+    """Brings the files up to date that have bugs in the copy."""
+    for path, bugs in bugs_by_file().items():
+        write(tree / path, plant((ROOT / path).read_text(), bugs).encode())
+    write(tree / "src/planted.h", SWITCH.encode())
+
+
 def copy_sources(tree):
     """Brings the copy up to date, bugs included."""
-    bugs_of = bugs_by_file()
+    plant_sources(tree)
+    planted = bugs_by_file()
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
     )
     for name in listed.stdout.splitlines():
         source = ROOT / name
-        if not source.is_file():
-            continue
-        content = source.read_bytes()
-        if name in bugs_of:
-            content = plant(content.decode(), bugs_of[name]).encode()
-        write(tree / name, content)
-        (tree / name).chmod(source.stat().st_mode)
-    write(tree / "src/planted.h", SWITCH.encode())
+        if source.is_file() and name not in planted:
+            write(tree / name, source.read_bytes())
+            (tree / name).chmod(source.stat().st_mode)

@@ -274,7 +274,7 @@ def main():
         print(f"{len(BUGS) - len(wrong)} of {len(BUGS)} planted bugs fit the sources")
         return 1 if wrong or collided else 0
     if arguments.syntax:
-        tree = arguments.work / "tree"
+        tree = arguments.work / "syntax"
         return syntax.check(tree, arguments.jobs, arguments.sample, arguments.seed)
     if arguments.campaign:
         return run_campaign(arguments)

@@ -1,15 +1,17 @@
-"""Whether the sources with planted bugs compile. Both versions of a line stand in one copy, so one
-look at a source tells of all its bugs, and of the source without any."""
+"""Whether the sources with planted bugs compile. Both versions of a line stand in one file, so one
+look at a source tells of all its bugs, and of the source without any. Only files with bugs are
+copied: the compiler finds them before the others."""
 
 import concurrent.futures
 import os
 import random
 import re
+import shutil
 import subprocess
 
 from bug import ROOT
 from bugs import BUGS
-from plant import bugs_by_file, copy_sources, number_at
+from plant import bugs_by_file, number_at, plant_sources
 
 # As in the preset `instrumented`, but for what only code generation needs.
 OPTIONS = "-std=c++20 -march=native -DFMT_SHARED -DPERDIX_INSTRUMENTED -D_GLIBCXX_ASSERTIONS"
@@ -49,23 +51,24 @@ def sources_to_compile():
 def compile_source(tree, path):
     """What the compiler says about a source of the copy, each error with the bug that it is of."""
     command = [os.environ.get("CXX", "c++"), *OPTIONS.split(), "-fsyntax-only", "-w"]
-    command += [f"-I{tree}/src", f"-I{tree}/include", str(tree / path)]
+    source = tree / path if (tree / path).is_file() else ROOT / path
+    command += [f"-I{folder}/{part}" for folder in (tree, ROOT) for part in ("src", "include")]
+    command.append(str(source))
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     said = [
-        f"{where}: {told(os.path.relpath(file, tree), int(line))}: {what}"
+        f"{told(os.path.relpath(file, tree), int(line))}: {what}"
         for file, line, what in _ERROR.findall(result.stderr)
-        for where in [os.path.relpath(file, tree)]
     ]
-    return said if said or result.returncode == 0 else [f"{path}: {result.stderr[-1000:]}"]
+    return said if said or result.returncode == 0 else [result.stderr[-1000:]]
 
 
 def told(path, line):
-    """Which bugs a line of the copy may be of."""
+    """The place of an error, and which bugs it may be of."""
     number = number_at(line)
     if number is not None:
-        return f"planted bug {BUGS[number].name!r}"
+        return f"{path}: planted bug {BUGS[number].name!r}"
     near = [bug.name for _, bug in bugs_by_file()[path] if has_line(bug, line)]
-    return f"line {line}" + (f", changed by {near}" if near else "")
+    return f"{path}:{line}" + (f", changed by {near}" if near else "")
 
 
 def has_line(bug, line):
@@ -77,7 +80,8 @@ def has_line(bug, line):
 
 def check(tree, jobs, sample, seed):
     """Compiles the sources with bugs, or a sample of so many of them. Returns 1 if one fails."""
-    copy_sources(tree)
+    shutil.rmtree(tree, ignore_errors=True)  # it may have files that have no bugs any more
+    plant_sources(tree)
     sources = sources_to_compile()
     if sample:
         sources = random.Random(seed).sample(sources, min(sample, len(sources)))
