@@ -1,19 +1,83 @@
 """What a planted bug is: one small change, of a kind that has been made in published indexes or
 could be made here.
 
-`before` must occur exactly once in the file; `after` replaces it. The lines that change must be
-whole statements, and declare nothing that others use; or `after` contains {planted}, which is true
-in a run with the bug. `subjects` of the explorer are tried in turn until one notices. A subject
-that begins with "storm " is a command line of perdix_storm in place of one of the explorer; storm()
-makes it; one that begins with "schedules " is a command line of schedule_fuzzer, which schedules()
-makes; and one that begins with "unit " names a test program and some of its cases, as unit() has
-it.
+A bug that drops or changes a part of one statement says so by an operator: drop(), drop_part(),
+swap_part() or store_for_publish(). Its anchor is a short piece of the statement, which need not be
+the whole and is looked for without regard to white space and comments. It must occur once; or
+`after` is such a piece of what stands before it, and the first anchor behind that counts. So a bug
+needs no edit when statements around it change, or are indented or wrapped otherwise.
+
+Other bugs are a Bug: `before` must occur exactly once in the file; `after` replaces it. The lines
+that change must be whole statements, and declare nothing that others use; or `after` contains
+{planted}, which is true in a run with the bug.
+
+`subjects` of the explorer are tried in turn until one notices. A subject that begins with "storm "
+is a command line of perdix_storm in place of one of the explorer; storm() makes it; one that begins
+with "schedules " is a command line of schedule_fuzzer, which schedules() makes; and one that begins
+with "unit " names a test program and some of its cases, as unit() has it.
 """
 
+import functools
 from collections import namedtuple
+from pathlib import Path
 
-Bug = namedtuple("Bug", "name path before after subjects")
+from statement import Misfit, code_of, place_of, statement_around
 
+ROOT = Path(__file__).resolve().parents[2]
+
+# `misfit` says why an operator did not find its statement.
+Bug = namedtuple("Bug", "name path before after subjects misfit", defaults=("",))
+
+
+def drop(name, path, anchor, subjects, after=""):
+    """The bug that a statement is missing, with the `if` or loop that has no braces around it."""
+    return _edited(name, path, anchor, subjects, after, lambda statement: "")
+
+
+def drop_part(name, path, anchor, part, subjects, after=""):
+    """The bug that a part of a statement is missing."""
+    return swap_part(name, path, anchor, part, "", subjects, after)
+
+
+def swap_part(name, path, anchor, part, other, subjects, after=""):
+    """The bug that a part of a statement is another one."""
+
+    def swapped(statement):
+        if statement.count(part) != 1:
+            raise Misfit(f"{part!r} is in the statement {statement.count(part)} times")
+        return statement.replace(part, other)
+
+    return _edited(name, path, anchor, subjects, after, swapped)
+
+
+def store_for_publish(name, path, anchor, subjects, after=""):
+    """The bug that a word is stored where it must also be durable."""
+    return swap_part(name, path, anchor, ".publish(", ".store(", subjects, after)
+
+
+def _edited(name, path, anchor, subjects, after, edit):
+    try:
+        before, wrong = edited(_text_of(path), anchor, after, edit)
+    except Misfit as misfit:
+        return Bug(name, path, "", "", subjects, str(misfit))
+    return Bug(name, path, before, wrong, subjects)
+
+
+def edited(text, anchor, after, edit):
+    """A piece of the text that is there once, and the same with the statement of the anchor as
+    edit() makes it. Raises Misfit."""
+    code = code_of(text)
+    begin, end = statement_around(code, place_of(code, anchor, after))
+    wrong = edit(text[begin:end])
+    first = begin
+    while text.count(text[first:end]) > 1:
+        first = text.rfind("\n", 0, first - 1) + 1
+    return text[first:end], text[first:begin] + wrong
+
+
+@functools.lru_cache(maxsize=None)
+def _text_of(path):
+    return (ROOT / path).read_text()
 
 
 def storm(options, seed=1, seconds=60):

@@ -14,7 +14,11 @@ from bug import (
     CCEH_TABLE,
     CCEH_UNIT,
     Bug,
+    drop,
+    drop_part,
     schedules,
+    store_for_publish,
+    swap_part,
 )
 
 CCEH_SCHEDULES = (schedules("--engine cceh"),)
@@ -41,32 +45,28 @@ BUGS = [
         "      pm().store(pair.value, value_word);\n",
         CCEH_STRINGS,
     ),
-    Bug(
+    store_for_publish(
         "cceh: an erase is not flushed",
         CCEH_TABLE,
-        "    pm().publish(pair.key, 0);  // the commit\n",
-        "    pm().store(pair.key, 0);\n",
+        "pm().publish(pair.key, 0)",
         CCEH,
     ),
-    Bug(
+    store_for_publish(
         "cceh: an update is not flushed",
         CCEH_TABLE,
-        "    pm().publish(pair.value, value.word());  // the commit; the key is durable already\n",
-        "    pm().store(pair.value, value.word());\n",
+        "pm().publish(pair.value, value.word())",
         CCEH,
     ),
-    Bug(
+    drop(
         "cceh: the value of a pair that is erased is not freed",
         CCEH_TABLE,
-        "    codec_.free(session, pm::load(pair.value));\n",
-        "",
+        "codec_.free(session, pm::load(pair.value))",
         CCEH_STRINGS,
     ),
-    Bug(
+    drop(
         "cceh: the value that is replaced is not freed",
         CCEH_TABLE,
-        "    codec_.free(session, old_word);\n",
-        "",
+        "codec_.free(session, old_word)",
         CCEH_STRINGS,
     ),
     Bug(
@@ -76,18 +76,17 @@ BUGS = [
         "  for (unsigned i = 0; i < ({planted} ? 1 : kProbe); ++i) {\n",
         CCEH_UNIT,
     ),
-    Bug(
+    drop_part(
         "cceh: a lookup does not validate what it has read",
         CCEH_SEARCH,
-        "    if (seen.valid()) return value;\n",
-        "    return value;\n",
+        "if (seen.valid())",
+        "if (seen.valid()) ",
         CCEH_STRESS,
     ),
-    Bug(
+    drop(
         "cceh: a lookup does not ask the directory again behind the version",
         CCEH_SEARCH,
-        "    if (!directory_.current(route)) [[unlikely]]\n      continue;\n",
-        "",
+        "if (!directory_.current(route))",
         CCEH_SCHEDULES,
     ),
     # --- Moved pairs ---
@@ -106,34 +105,34 @@ BUGS = [
         "  const bool anew = {planted} ? depth > 63 : depth >= lazy_depth_;\n",
         CCEH_STRINGS,
     ),
-    Bug(
+    drop(
         "cceh: moved pairs come back when segments are joined",
         CCEH_SMO,
-        "  clear_moved(kept);\n",
-        "",
+        "clear_moved(kept)",
         CCEH_UNIT,
     ),
-    Bug(
+    drop(
         "cceh: moved pairs are taken away by a join, but not durably",
         CCEH_SMO,
-        "    pm().flush(&pair.key, sizeof pair.key);  // durable before the commit, by its fence\n",
-        "",
+        "pm().flush(&pair.key, sizeof pair.key)",
         CCEH,
     ),
     # --- Splits, joins, the directory ---
-    Bug(
+    swap_part(
         "cceh: a segment is linked before it is durable",
         CCEH_SMO,
-        "  pm().stream(slots_of(made), slots.data(), slots.size() * sizeof(Pair));\n",
-        "  pm().copy(slots_of(made), slots.data(), slots.size() * sizeof(Pair));\n",
+        "pm().stream(slots_of(made), slots.data(), slots.size() * sizeof(Pair))",
+        "stream",
+        "copy",
         CCEH,
+        after="const auto add = [&](const Pair& pair) {",
     ),
-    Bug(
+    drop(
         "cceh: the right leader is not durable when the left one commits the split",
         CCEH_DIRECTORY,
-        "  pool_.pm().flush(&all.entries[begin + half], sizeof(std::uint64_t));\n",
-        "",
+        "pool_.pm().flush",
         CCEH,
+        after="const auto pending = [](Entry entry) {",
     ),
     Bug(
         "cceh: the right leader is not pending before the split is committed",
@@ -158,41 +157,37 @@ BUGS = [
         "          all.entries[{planted} ? number : all.first_of(number, entry.depth)];\n",
         CCEH_UNIT,
     ),
-    Bug(
+    drop(
         "cceh: a larger directory is linked before it is durable",
         CCEH_DIRECTORY,
-        "  pm.flush(entries, 2 * old.size() * sizeof *entries);  // durable "
-        "before the commit, by its fence\n",
-        "",
+        "pm.flush(entries, 2 * old.size() * sizeof *entries)",
         CCEH,
     ),
-    Bug(
+    drop(
         "cceh: the former directory is not freed",
         CCEH_DIRECTORY,
-        "  session.free(Reference::unpack(word).offset);\n",
-        "",
+        "session.free(Reference::unpack(word).offset)",
         CCEH,
     ),
-    Bug(
+    drop(
         "cceh: an overflow is linked before it is durable",
         CCEH_SMO,
-        "  pm().flush(slots, bytes);  // durable before the commit that links it, by its fence\n",
-        "",
+        "pm().flush(slots, bytes)",
         CCEH,
     ),
     # --- Creation and drop ---
-    Bug(
+    drop(
         "cceh: the first segment is not durable when the index is there",
         CCEH_RECOVERY,
-        "  pm.flush(pool.at<char>(segment), shape.segment_bytes());\n",
-        "",
+        "pm.flush(pool.at<char>(segment), shape.segment_bytes())",
         CCEH,
     ),
-    Bug(
+    swap_part(
         "cceh: a drop frees strings of moved pairs again",
         CCEH_DESTROY,
-        "      if (!counts(pair, range)) continue;\n",
-        "      if (pm::load(pair.key) == 0) continue;\n",
+        "if (!counts(pair, range))",
+        "!counts(pair, range)",
+        "pm::load(pair.key) == 0",
         CCEH_STRINGS,
     ),
     Bug(

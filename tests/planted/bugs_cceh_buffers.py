@@ -2,19 +2,20 @@
 
 from bug import (
     CCEH_B,
-    CCEH_B_STRINGS,
     CCEH_BO,
     CCEH_BUFFERS,
+    CCEH_B_STRINGS,
     CCEH_DESTROY,
     CCEH_DIRECTORY,
     CCEH_SEARCH,
     CCEH_SMO,
-    CCEH_STRESS,
     CCEH_UNIT,
     HOME_BUFFERS,
     OWNER_NUMBERS,
     Bug,
+    drop,
     schedules,
+    store_for_publish,
 )
 
 BUFFERED_SCHEDULES = (schedules("--engine cceh --dram-budget 30000 --technique bo --reopen"),)
@@ -39,18 +40,16 @@ BUGS = [
         CCEH_UNIT,
     ),
     # --- Merging ---
-    Bug(
+    drop(
         "cceh buffers: a merge ends the chain before its pairs are durable",
         CCEH_BUFFERS,
-        "    if (!pm().commits_as_one()) pm().fence();          // each pair as its insert\n",
-        "",
+        "if (!pm().commits_as_one())",
         CCEH_B,
     ),
-    Bug(
+    drop(
         "cceh buffers: the pairs of a merge are not flushed",
         CCEH_BUFFERS,
-        "    pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below\n",
-        "",
+        "pm().flush(&slots[at].key, sizeof slots[at].key)",
         CCEH_B,
     ),
     Bug(
@@ -78,12 +77,10 @@ BUGS = [
         "{planted} ? pm::load(head_of(locked.entry).number) : 0, {}};\n",
         CCEH_BO,
     ),
-    Bug(
+    drop(
         "cceh buffers: the overflow of a segment that is written anew is lost",
         CCEH_BUFFERS,
-        "  if (overflow.offset != pm::kNull) session.free(overflow.offset);\n"
-        '  pm::on_step("cceh: a segment is about to be written anew");\n',
-        '  pm::on_step("cceh: a segment is about to be written anew");\n',
+        "if (overflow.offset != pm::kNull)",
         CCEH_BO,
     ),
     Bug(
@@ -101,13 +98,12 @@ BUGS = [
         CCEH_UNIT,
     ),
     # --- After a restart ---
-    Bug(
+    drop(
         "cceh buffers: a segment is used before its chain is adopted",
         CCEH_SEARCH,
-        "    if (buffers_ != nullptr && log().resuming() && !resume_segment(seen)) [[unlikely]]\n"
-        "      continue;\n",
-        "",
+        "if (buffers_ != nullptr && log().resuming() && !resume_segment(seen))",
         CCEH_UNIT,
+        after="WordTable<K>::locate(",
     ),
     Bug(
         "cceh buffers: an interrupted merge is not completed",
@@ -123,56 +119,48 @@ BUGS = [
         "    if (!{planted} && has_word(locked, key)) {\n",
         CCEH_B,
     ),
-    Bug(
+    drop(
         "cceh buffers: numbers come back after a restart",
         OWNER_NUMBERS,
-        "      pm_.publish(word_, drawn_ahead_);  // before anything in PM has one of them\n",
-        "",
+        "pm_.publish(word_, drawn_ahead_)",
         CCEH_BO,
     ),
-    Bug(
+    store_for_publish(
         "cceh buffers: a record names a number that the segment may lose",
         HOME_BUFFERS,
-        "        if (drawn != 0) numbers_->pm().publish(owner, drawn);  "
-        "// before a record has it\n",
-        "        if (drawn != 0) numbers_->pm().store(owner, drawn);\n",
+        "if (drawn != 0)",
         CCEH_B,
     ),
-    Bug(
+    drop(
         "cceh buffers: a drop forgets the strings in the log",
         CCEH_DESTROY,
-        "    if (log_) take_from_log(head, slots, range);\n",
-        "",
+        "if (log_) take_from_log",
         CCEH_B_STRINGS,
     ),
     # --- The copy of the directory ---
-    Bug(
+    drop(
         "cceh copy: a split changes the directory only",
         CCEH_DIRECTORY,
-        "  set_in_copy(begin, first);\n  if (first.depth > range.depth)",
-        "  if (first.depth > range.depth)",
+        "set_in_copy(begin, first)",
         CACHED_SCHEDULES,
     ),
-    Bug(
+    drop(
         "cceh copy: the right half keeps the entry of the whole",
         CCEH_DIRECTORY,
-        "  if (first.depth > range.depth) set_in_copy(begin + half, middle);\n",
-        "",
+        "if (first.depth > range.depth) set_in_copy",
         CACHED_SCHEDULES,
     ),
-    Bug(
+    drop(
         "cceh copy: a directory that doubles keeps its copy",
         CCEH_DIRECTORY,
-        "  if (copy_) copy_->resize(depth + 1);\n",
-        "",
+        "if (copy_) copy_",
         CACHED_SCHEDULES,
     ),
-    Bug(
+    drop(
         "cceh copy: a segment is replaced in the directory only",
         CCEH_DIRECTORY,
-        "  store_entries(all, begin, entry);\n  set_in_copy(begin, entry);\n"
-        "}\n\nvoid Directory::mark",
-        "  store_entries(all, begin, entry);\n}\n\nvoid Directory::mark",
+        "set_in_copy(begin, entry)",
         CACHED_SCHEDULES,
+        after="Directory::commit_replacement(",
     ),
 ]

@@ -19,15 +19,17 @@ from bug import (
     ELF_UNIT,
     ELF_WALK,
     Bug,
+    drop,
+    drop_part,
+    swap_part,
 )
 
 BUGS = [
     # --- Inserts and erases ---
-    Bug(
+    drop(
         "elf: a row counts before it is there",
         ELF_SEGMENT,
-        "  pool_.pm().flush(to, point.size_bytes());  // before it counts: the commit fences\n",
-        "",
+        "pool_.pm().flush",
         ELF,
     ),
     Bug(
@@ -41,11 +43,10 @@ BUGS = [
         "  pool_.pm().commit(layout_->count, i + 1);\n",
         ELF,
     ),
-    Bug(
+    drop(
         "elf: a segment is linked before its head is durable",
         ELF_SEGMENT,
-        "  pool.pm().flush(&layout, head);  // the commit that links it fences\n",
-        "",
+        "pool.pm().flush",
         ELF,
     ),
     Bug(
@@ -62,78 +63,76 @@ BUGS = [
         "      (void)word;\n",
         ELF,
     ),
-    Bug(
+    drop_part(
         "elf: a row is found after it was erased from a segment",
         ELF_ENGINE,
-        "      if (!dead_rows_.is_dead(s->dead(), i)) found = static_cast<Tid>(s->first() + i);\n",
-        "      found = static_cast<Tid>(s->first() + i);\n",
+        "if (!dead_rows_.is_dead(s->dead(), i))",
+        "if (!dead_rows_.is_dead(s->dead(), i)) ",
         ELF_UNIT,
     ),
     # --- Creation, build, compact ---
-    Bug(
+    drop(
         "elf: a table is created before its root is durable",
         ELF_RECOVERY,
-        "  pool().pm().flush(to, sizeof root);  // the commit fences\n",
-        "",
+        "pool().pm().flush(to, sizeof root)",
         ELF,
     ),
-    Bug(
+    drop(
         "elf: a table counts before its fields are durable",
         ELF_BUILD,
-        "  pm.flush(&table, sizeof table);  // the commit fences\n",
-        "",
+        "pm.flush(&table, sizeof table)",
         ELF,
     ),
-    Bug(
+    swap_part(
         "elf: a table counts without a fence before",
         ELF_BUILD,
-        "  pm.commit(root_->current, replacement.spare());"
-        "  // fences first: all of the table is durable\n",
-        "  pm.publish(root_->current, replacement.spare());\n",
+        "pm.commit(root_->current, replacement.spare())",
+        "commit",
+        "publish",
         ELF,
     ),
-    Bug(
+    drop(
         "elf: a block is linked before its contents are durable",
         ELF_REPLACEMENT,
-        "  pool_.pm().flush(to, bytes);  // the commit fences\n",
-        "",
+        "pool_.pm().flush(to, bytes)",
         ELF,
     ),
-    Bug(
+    drop(
         "elf: pointers into a block that is linked already are not durable",
         ELF_REPLACEMENT,
-        "  pool_.pm().flush(&there, sizeof there);  // the commit of the table fences\n",
-        "",
+        "pool_.pm().flush(&there, sizeof there)",
         ELF,
     ),
-    Bug(
+    drop_part(
         "elf: a new table is taken for the one before",
         ELF_REPLACEMENT,
-        "  pool_.pm().store(table_->generation, pm::load(current.generation) + 1);\n",
-        "  pool_.pm().store(table_->generation, pm::load(current.generation));\n",
+        "pool_.pm().store(table_->generation, pm::load(current.generation) + 1)",
+        " + 1",
         ELF,
+        after="Replacement::Replacement(",
     ),
-    Bug(
+    drop(
         "elf: rows that are erased during a compact come back",
         ELF_ENGINE,
-        "  if (compacting_) erased_meanwhile_.push_back(tid);\n",
-        "",
+        "if (compacting_)",
         ELF_UNIT,
     ),
-    Bug(
+    drop_part(
         "elf: a compact forgets rows that were added during it",
         ELF_BUILD,
-        "  pm.store(table.segments, segments != nullptr ? segments->offset() : pm::kNull);\n",
-        "  pm.store(table.segments, pm::kNull);\n",
+        "table.segments",
+        " segments != nullptr ? segments->offset() :",
         ELF,
     ),
     # --- Freeing ---
-    Bug(
+    swap_part(
         "elf: an unfinished table gives the segments of the other one back",
         ELF_BLOCKS,
-        "  return pm::load(replaced ? current.segments : spare.segments);\n",
-        "  return pm::load(replaced ? current.segments : current.magic);\n",
+        "return pm::load",
+        "spare.segments",
+        "current.magic",
         ELF,
+        after="load(spare.generation)",
     ),
     Bug(
         "elf: the segments of a table that was replaced are lost",
@@ -154,18 +153,16 @@ BUGS = [
         ELF,
     ),
     # --- Queries ---
-    Bug(
+    drop(
         "elf: a stream shows rows twice that a compact has moved",
         ELF_STREAM,
-        "    if (row.tid < window_ || row.tid >= window_end_) return true;\n",
-        "",
+        "if (row.tid < window_ || row.tid >= window_end_)",
         ELF_UNIT,
     ),
-    Bug(
+    drop(
         "elf: a stream goes on with the row that it has shown",
         ELF_WALK,
-        "    if (on_path && tid <= after_->tid) return true;\n",
-        "",
+        "if (on_path && tid <= after_->tid)",
         ELF_UNIT,
     ),
     Bug(
@@ -177,32 +174,29 @@ BUGS = [
         ELF_UNIT,
     ),
     # --- Caches ---
-    Bug(
+    drop_part(
         "elf: a copy leads to that of the next list",
         ELF_IMAGE,
-        "  if (at == places_.end() || at->position != ref.value()) return ref;\n",
-        "  if (at == places_.end()) return ref;\n",
+        "if (at == places_.end() || at->position != ref.value())",
+        " || at->position != ref.value()",
         ELF_UNIT,
     ),
-    Bug(
+    drop(
         "elf: a dynamic cache finds another list of the bucket",
         ELF_DYNAMIC_CACHE,
-        "    if (copy->position != position) continue;\n",
-        "",
+        "if (copy->position != position)",
         ELF_UNIT,
     ),
-    Bug(
+    drop(
         "elf: an outline finds values that its list does not have",
         ELF_OUTLINE,
-        "    if ((bits[bit / 32] >> bit % 32 & 1) == 0) return {};\n",
-        "",
+        "if ((bits[bit / 32] >> bit % 32 & 1) == 0)",
         ELF_UNIT,
     ),
-    Bug(
+    drop(
         "elf: an outline forgets the values before those of its word",
         ELF_OUTLINE,
-        "      before += i < bit / 32 ? count_in(bits[i]) : 0;\n",
-        "",
+        "before += i < bit",
         ELF_UNIT,
     ),
     # --- Counts ---

@@ -8,32 +8,31 @@ from bug import (
     ELF_TABLE_RECOVERY,
     ELF_TABLE_SOURCE,
     Bug,
+    drop,
+    drop_part,
+    swap_part,
     unit,
 )
 
 UNIT = (unit("src/index/elf_table/elf_table_test", "*"),)
 
 BUGS = [
-    Bug(
+    drop(
         "elf_table: codes count before they are there",
         ELF_TABLE_BLOCKS,
-        "    pool.pm().persist(to + begin, bytes);\n",
-        "",
+        "pool.pm().persist",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: a generation counts before its rows and dimensions are there",
         ELF_TABLE_BUILD,
-        "  pool().pm().flush(&generation,"
-        " sizeof generation + columns.size() * sizeof(ColumnLayout));\n",
-        "",
+        "pool().pm().flush",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: opening leaves what a build had made",
         ELF_TABLE_RECOVERY,
-        "  free_spare(pool(), *root_);\n",
-        "",
+        "free_spare(pool(), *root_)",
         ELF_TABLE,
     ),
     Bug(
@@ -52,62 +51,57 @@ BUGS = [
         "  pool().pm().commit(root_->current, 1 - current_of(*root_));\n",
         ELF_TABLE,
     ),
-    Bug(
+    swap_part(
         "elf_table: a build counts, but not durably",
         ELF_TABLE_BUILD,
-        "  pool().pm().commit(root_->current, 1 - current_of(*root_));  // fences first: all is "
-        "durable\n",
-        "  pool().pm().store(root_->current, 1 - current_of(*root_));\n",
+        "pool().pm().commit",
+        "commit",
+        "store",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: rows that were erased come back by a compact",
         ELF_TABLE_BUILD,
-        "  for (const Elf::Tid tid : erased) version.elf().erase(tid);\n",
-        "",
+        "for (const Elf::Tid tid : erased)",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: the blocks of a generation leak",
         ELF_TABLE_BLOCKS,
-        "  session.free(pm::load(word));\n",
-        "",
+        "session.free(pm::load(word))",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: the inserted rows of a generation leak",
         ELF_TABLE_BLOCKS,
-        "  InsertedRows::destroy(pool, generation.inserted);\n",
-        "",
+        "InsertedRows::destroy",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: a table counts before its root is there",
         ELF_TABLE_BLOCKS,
-        "  pool.pm().flush(to, sizeof root + names.size());  // the commit fences\n",
-        "",
+        "pool.pm().flush(to, sizeof root + names.size())",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: a generation that is begun counts before it is zeroed, durably",
         ELF_TABLE_BLOCKS,
-        "  // The commit fences.\n"
-        "  pool.pm().flush(&generation, bytes_of_generation(columns));\n",
-        "",
+        "pool.pm().flush(&generation, bytes_of_generation(columns))",
         ELF_TABLE,
     ),
-    Bug(
+    swap_part(
         "elf_table: a compact loses the rows that were inserted",
         ELF_TABLE_SOURCE,
-        "    alive_.push_back(!record.empty());\n",
-        "    alive_.push_back(false);\n",
+        "alive_.push_back",
+        "!record.empty()",
+        "false",
         ELF_TABLE,
     ),
-    Bug(
+    drop_part(
         "elf_table: after an opening the number of a row is given again",
         ELF_TABLE_CALLS,
-        "    next_tid_ = last ? last->first + 1 : version().tids();\n",
-        "    next_tid_ = last ? last->first : version().tids();\n",
+        "next_tid_ = last",
+        " + 1",
         ELF_TABLE,
     ),
     Bug(
@@ -117,11 +111,10 @@ BUGS = [
         "  version().inserted().erase(tid);\n",
         ELF_TABLE,
     ),
-    Bug(
+    drop(
         "elf_table: rows that a query shows are freed",
         ELF_TABLE_BUILD,
-        "    if (replaced_->visitors != 0) return false;\n",
-        "",
+        "if (replaced_->visitors != 0)",
         UNIT,
     ),
 ]

@@ -14,6 +14,10 @@ from bug import (
     ELIM_STRINGS,
     ELIM_TABLE,
     Bug,
+    drop,
+    drop_part,
+    store_for_publish,
+    swap_part,
     unit,
 )
 
@@ -37,11 +41,10 @@ BUGS = [
         "    if (copied == shape_.unit_words())\n      continue;\n",
         ELIM_STRINGS,
     ),
-    Bug(
+    drop(
         "elimda: dead bits outlive the pairs that they killed",
         ELIM_LOGS,
-        "  clear_dead(log, 0);\n  LogLine& line",
-        "  LogLine& line",
+        "clear_dead(log, 0)",
         ELIM,
     ),
     Bug(
@@ -56,34 +59,30 @@ BUGS = [
         ELIM,
     ),
     # --- Backup log ---
-    Bug(
+    drop(
         "elimda: a pair of the backup log counts before it is durable",
         ELIM_INSERT,
-        "      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence\n"
-        "      commit(bit);\n",
-        "      commit(bit);\n",
+        "pm().flush(&pair, sizeof pair)",
         ELIM,
+        after="V>::add_direct(",
     ),
-    Bug(
+    drop(
         "elimda: a string's reference counts before it is durable",
         ELIM_INSERT,
-        "      pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence\n"
-        "      commit(session, bit, [] {});\n",
-        "      commit(session, bit, [] {});\n",
+        "pm().flush(&pair, sizeof pair)",
         ELIM_STRINGS,
+        after="commit(bit)",
     ),
-    Bug(
+    drop(
         "elimda: bits are set before what they stand for is fenced",
         ELIM_INSERT,
-        "  pm().fence();  // what was flushed comes first\n  change_bits(pm(), change);\n",
-        "  change_bits(pm(), change);\n",
+        "pm().fence()",
         ELIM,
     ),
-    Bug(
+    drop(
         "elimda: a new chunk is linked before it is zeroed, durably",
         ELIM_BACKUP,
-        "  pm.flush(&head, shape_.chunk_pairs_at());  // durable before the commit, by its fence\n",
-        "",
+        "pm.flush(&head, shape_.chunk_pairs_at())",
         ELIM,
     ),
     # --- Erase ---
@@ -109,19 +108,17 @@ BUGS = [
         "  place.bucket->kill_entry(code_, entry);\n",
         ELIM,
     ),
-    Bug(
+    drop(
         "elimda: an erase leaves its strings",
         ELIM_MODIFY,
-        "  Keys::free(session, pair.key);\n  Values::free(session, pair.value);\n",
-        "  Keys::free(session, pair.key);\n",
+        "Values::free(session, pair.value)",
         ELIM_STRINGS,
     ),
     # --- Relocation ---
-    Bug(
+    drop(
         "elimda: what was relocated stays in the backup log, and comes back (paper)",
         ELIM_RELOCATE,
-        "  clear_in_backup(moved);\n  put_in_place(locked, *made);\n",
-        "  put_in_place(locked, *made);\n",
+        "clear_in_backup(moved)",
         ELIM,
     ),
     Bug(
@@ -131,58 +128,54 @@ BUGS = [
         "  clear_in_backup(moved);\n  write_to_p(locked, first, moved);\n",
         ELIM,
     ),
-    Bug(
+    swap_part(
         "elimda: relocated pairs count before they are durable",
         ELIM_RELOCATE,
-        "    pm().stream(&p_pair(place, first + from), unit.data(), shape_.unit_bytes());\n",
-        "    pm().copy(&p_pair(place, first + from), unit.data(), shape_.unit_bytes());\n",
+        "pm().stream(&p_pair(place, first + from), unit.data(), shape_.unit_bytes())",
+        "stream",
+        "copy",
         ELIM,
+        after="V>::write_to_p(",
     ),
-    Bug(
+    drop(
         "elimda: bits of the backup log are not cleared durably",
         ELIM_RELOCATE,
-        "    pm().flush(&word, sizeof word);  // fenced below\n",
-        "",
+        "pm().flush(&word, sizeof word)",
         ELIM,
     ),
     # --- Split ---
-    Bug(
+    swap_part(
         "elimda: a new segment's pairs are not durable when it is linked",
         ELIM_SMO,
-        "  if (count > 0) pm().stream(&p_pair(place, 0), pairs.data(), "
-        "pairs.size() * sizeof(Pair));\n",
-        "  if (count > 0) pm().copy(&p_pair(place, 0), pairs.data(), "
-        "pairs.size() * sizeof(Pair));\n",
+        "if (count > 0)",
+        "stream",
+        "copy",
         ELIM,
     ),
-    Bug(
+    drop(
         "elimda: a new segment's live bits are not durable when it is linked",
         ELIM_SMO,
-        "    table_.flush_head(half.offset);\n",
-        "",
+        "table_.flush_head",
         ELIM,
     ),
-    Bug(
+    drop(
         "elimda: what a split took from the backup log stays there",
         ELIM_SMO,
-        "    for (Half& half : halves) clear_in_backup(half.written);\n",
-        "",
+        "clear_in_backup",
         ELIM,
     ),
-    Bug(
+    drop(
         "elimda: a new directory is not durable when it is linked",
         ELIM_TABLE,
-        "  pm.flush(entries(larger), std::uint64_t{8} << larger.depth);\n",
-        "",
+        "entries(larger), std",
         ELIM,
     ),
-    Bug(
+    drop(
         "elimda: the old directory leaks",
         ELIM_TABLE,
-        "  session.free(old.offset);\n"
-        "  session.commit(pm::set_word(root_.directory, larger.pack()));\n",
-        "  session.commit(pm::set_word(root_.directory, larger.pack()));\n",
+        "session.free(old.offset)",
         ELIM,
+        after="PmTable::double_directory(",
     ),
     # --- Duplicates ---
     Bug(
@@ -212,11 +205,11 @@ BUGS = [
         ELIM,
     ),
     # --- Opening ---
-    Bug(
+    drop_part(
         "elimda: a copy that a crash left in the backup log stays there",
         ELIM_RESUME,
-        "    if (!drop_copy(filled, pair)) made->d_add(pair.pair);\n",
-        "    made->d_add(pair.pair);\n",
+        "if (!drop_copy(filled, pair))",
+        "if (!drop_copy(filled, pair)) ",
         ELIM_STRINGS,
     ),
     Bug(
@@ -229,18 +222,17 @@ BUGS = [
         "return false;\n",
         ELIM_STRINGS,
     ),
-    Bug(
+    drop(
         "elimda: a copy is dropped, but not durably",
         ELIM_RESUME,
-        "    pm().persist(&word, sizeof word);  // before the pair can be erased\n",
-        "",
+        "pm().persist(&word, sizeof word)",
         (unit("tests/linearizability/elimda_copies_test", "*"),),
+        after="V>::drop_copy(",
     ),
-    Bug(
+    store_for_publish(
         "elimda: an update is not durable where the pair is in flight or in a D-bucket",
         ELIM_MODIFY,
-        "    pm().publish(word, value);  // the commit\n",
-        "    pm().store(word, value);\n",
+        "pm().publish(word, value)",
         ELIM,
     ),
 ]

@@ -11,16 +11,18 @@ from bug import (
     FASTFAIR,
     SHIFT,
     Bug,
+    drop,
+    drop_part,
+    swap_part,
     unit,
 )
 
 BUGS = [
     # --- FAST&FAIR ---
-    Bug(
+    drop(
         "fastfair: an entry is counted before it is durable",
         SHIFT,
-        "  pm.flush(&node.entries[count], sizeof(Entry));\n",
-        "",
+        "pm.flush(&node.entries[count], sizeof(Entry))",
         FAIR,
     ),
     Bug(
@@ -31,11 +33,10 @@ BUGS = [
         "  if (at == count) pm.persist(&node.meta, sizeof node.meta);\n",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: a shift goes into the next line before the last one is durable",
         SHIFT,
-        "    if (begins_line(i)) pm.persist(&node.entries[i], sizeof(Entry));\n",
-        "",
+        "if (begins_line(i))",
         FAIR,
     ),
     Bug(
@@ -69,11 +70,10 @@ BUGS = [
         "      session.finish();\n",
         FAIR_STRINGS,
     ),
-    Bug(
+    drop(
         "fastfair: closing a gap goes into the next line before the last one is durable",
         SHIFT,
-        "    if (ends_line(i)) pm.persist(&node.entries[i], sizeof(Entry));\n",
-        "",
+        "if (ends_line(i))",
         FAIR,
     ),
     Bug(
@@ -87,12 +87,12 @@ BUGS = [
         "    if (i + 1 == last) {\n",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: the count leaves out the last entry before its copy is durable",
         SHIFT,
-        "      pm.persist(&node.entries[i], sizeof(Entry));\n      break;\n",
-        "      break;\n",
+        "pm.persist(&node.entries[i], sizeof(Entry))",
         FAIR,
+        after="close_gap(const pm::Persister& pm, Node& node, unsigned at)",
     ),
     Bug(
         "fastfair: equal values, not equal keys, mark an interrupted shift (FAST&FAIR: equal "
@@ -105,33 +105,31 @@ BUGS = [
         " pm::load(node.entries[i + 1].key));\n",
         FAIR_STRINGS,
     ),
-    Bug(
+    drop_part(
         "fastfair: an insert names the count as its commit, wherever it is",
         SHIFT,
-        "  if (at == count) return {node.meta, meta_with(node, count + 1)};\n",
-        "  return {node.meta, meta_with(node, count + 1)};\n",
+        "if (at == count)",
+        "if (at == count) ",
         FAIR_STRINGS,
+        after="commit_of_insert(Node& node, unsigned at, Entry entry)",
     ),
-    Bug(
+    drop(
         "fastfair: erase goes on in a node with an interrupted insert (FAST&FAIR: a half-shifted "
         "insert followed by an erase loses a pair)",
         FASTFAIR,
-        "      if (remove_copies(pm(), *leaf.node)) continue;\n",
-        "",
+        "if (remove_copies(pm(), *leaf.node))",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: erase leaks the key",
         FASTFAIR,
-        "    Keys::free(session, entry.key);\n",
-        "",
+        "Keys::free(session, entry.key)",
         FAIR_STRINGS,
     ),
-    Bug(
+    drop(
         "fastfair: split leaves the moved entries behind after a crash: no redo",
         FAIR_SMO,
-        "  session.redo(left.meta, meta);\n",
-        "",
+        "session.redo(left.meta, meta)",
         FAIR,
     ),
     Bug(
@@ -142,25 +140,26 @@ BUGS = [
         "  pm().fence();\n  pm().publish(left.next, next);\n  session.log();\n",
         FAIR,
     ),
-    Bug(
+    drop_part(
         "fastfair: split does not flush the moved entries",
         FAIR_SMO,
-        "  pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry));\n",
-        "  pm().flush(&right, offsetof(Node, entries));\n",
+        "pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry))",
+        " + moved * sizeof(Entry)",
         FAIR,
+        after="WordTree<K>::split(",
     ),
-    Bug(
+    swap_part(
         "fastfair: split drops the next pointer of the new node",
         FAIR_SMO,
-        "  pm().store(right.next, pm::load(node.next));\n",
-        "  pm().store(right.next, pm::kNull);\n",
+        "pm().store(right.next, pm::load(node.next))",
+        "load(node.next)",
+        "kNull",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: the new root is used before it is durable (FAST&FAIR: root split)",
         FAIR_SMO,
-        "  pm().flush(&top, offsetof(Node, entries) + sizeof(Entry));  // log() fences\n",
-        "",
+        "pm().flush(&top, offsetof(Node, entries) + sizeof(Entry))",
         FAIR,
     ),
     Bug(
@@ -172,56 +171,48 @@ BUGS = [
         "  if (next != pm::kNull) return nullptr;\n  return after(node);\n",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: merge frees a node to which its parent leads (FAST&FAIR: merge)",
         FAIR_MERGE,
-        "  remove_entry(pm(), parent, at);  // durable before the right node, to which it leads, "
-        "can be freed\n",
-        "",
+        "remove_entry(pm(), parent, at)",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: merge does not flush the moved entries",
         FAIR_MERGE,
-        "  pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry));\n",
-        "",
+        "pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry))",
         FAIR,
+        after="WordTree<K>::merge_pair(",
     ),
-    Bug(
+    drop(
         "fastfair: merge leaks the emptied node",
         FAIR_MERGE,
-        "  session.free(pool_.offset(&right));\n",
-        "",
+        "session.free(pool_.offset(&right))",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: merge leaks the bound of the emptied leaf",
         FAIR_MERGE,
-        "  if (meta_of(left).level == 0) Keys::free(session, pm::load(right.low));\n",
-        "",
+        "if (meta_of(left).level == 0)",
         FAIR_STRINGS,
     ),
-    Bug(
+    drop(
         "fastfair: a new tree links its leaf before the leaf is durable (FAST&FAIR: the "
         "constructor's stores are never flushed)",
         FAIR_RECOVERY,
-        "  pm().flush(&leaf, offsetof(Node, entries));  // log() fences before the leaf can be "
-        "linked\n",
-        "",
+        "pm().flush(&leaf, offsetof(Node, entries))",
         FAIR,
     ),
-    Bug(
+    drop(
         "fastfair: dropping leaks the bounds of leaves",
         FAIR_DESTROY,
-        "    Codec<K>::free(session, pm::load(node.low));\n",
-        "",
+        "Codec<K>::free(session, pm::load(node.low))",
         FAIR_STRINGS,
     ),
-    Bug(
+    drop(
         "fastfair: dropping frees what a copy refers to, which the pair beside it has, too",
         FAIR_DESTROY,
-        "  remove_copies(pool.pm(), leaf);  // what a copy refers to would be freed twice\n",
-        "",
+        "remove_copies(pool.pm(), leaf)",
         FAIR_STRINGS,
     ),
     Bug(

@@ -3,9 +3,9 @@
 from bug import (
     FAIR_ANEW,
     FAIR_B,
-    FAIR_B_STRINGS,
     FAIR_BO,
     FAIR_BUFFERS,
+    FAIR_B_STRINGS,
     FAIR_DESTROY,
     FAIR_MERGE,
     FAIR_PATH_UNIT,
@@ -15,7 +15,9 @@ from bug import (
     FAIR_UNIT,
     FASTFAIR,
     Bug,
+    drop,
     schedules,
+    swap_part,
 )
 
 CACHED_SCHEDULES = tuple(
@@ -101,32 +103,31 @@ BUGS = [
         "all.subspan(kept + ({planted} ? 1 : 0)), next);\n",
         FAIR_UNIT,
     ),
-    Bug(
+    swap_part(
         "fastfair buffers: a new leaf is not durable before it is linked",
         FAIR_ANEW,
-        "  pm().stream(pool_.template at<Node>(offset), &made, sizeof made);\n",
-        "  pm().copy(pool_.template at<Node>(offset), &made, sizeof made);\n",
+        "pm().stream(pool_.template at<Node>(offset), &made, sizeof made)",
+        "stream",
+        "copy",
         FAIR_BO,
+        after="WordTree<K>::make_leaf(",
     ),
-    Bug(
+    drop(
         "fastfair buffers: the entry above a new leaf may still lead to the old one",
         FAIR_ANEW,
-        "  session.redo(*second, made);\n",
-        "",
+        "session.redo(*second, made)",
         FAIR_BO,
     ),
-    Bug(
+    drop(
         "fastfair buffers: the entry above a new leaf is not flushed",
         FAIR_ANEW,
-        "  pm().flush(second, sizeof made);\n",
-        "",
+        "pm().flush(second, sizeof made)",
         FAIR_BO,
     ),
-    Bug(
+    drop(
         "fastfair buffers: a leaf that was written anew is lost",
         FAIR_ANEW,
-        "  session.free(pool_.offset(&leaf));\n",
-        "",
+        "session.free(pool_.offset(&leaf))",
         FAIR_BO,
     ),
     Bug(
@@ -144,11 +145,10 @@ BUGS = [
         FAIR_UNIT,
     ),
     # --- After a restart ---
-    Bug(
+    drop(
         "fastfair buffers: a leaf is written to before its chain is adopted",
         FAIR_SEARCH,
-        "    if (level == 0 && !ready(seen)) continue;\n",
-        "",
+        "if (level == 0 && !ready(seen))",
         FAIR_UNIT,
     ),
     Bug(
@@ -165,47 +165,41 @@ BUGS = [
         "    if (!{planted} && has_word(leaf, key)) {\n",
         FAIR_B,
     ),
-    Bug(
+    drop(
         "fastfair buffers: a drop forgets the strings in the log",
         FAIR_DESTROY,
-        "      logged->move_to(node);\n",
-        "",
+        "logged->move_to",
         FAIR_B_STRINGS,
     ),
     # --- The cached path ---
-    Bug(
+    drop(
         "fastfair path: a leaf that is merged away stays in it",
         FAIR_MERGE,
-        "  if (in_path) path_->remove(right);\n",
-        "",
+        "if (in_path) path_",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
-    Bug(
+    drop(
         "fastfair path: a search does not see that its leaf is merged away",
         FAIR_MERGE,
-        "  if (in_path) mark_as_gone(right);\n",
-        "",
+        "if (in_path) mark_as_gone",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
-    Bug(
+    drop(
         "fastfair path: a leaf that is written anew stays in it",
         FAIR_ANEW,
-        "  if (path_ != nullptr) path_->remove(leaf);\n",
-        "",
+        "if (path_ != nullptr) path_",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
-    Bug(
+    drop(
         "fastfair path: a search does not see that its leaf is written anew",
         FAIR_ANEW,
-        "  if (&made != &old) mark_as_gone(old);\n",
-        "",
+        "if (&made != &old)",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
-    Bug(
+    drop(
         "fastfair path: the leaf of a split is missing in a path that is complete",
         FAIR_SMO,
-        "  if (level == 0 && path_ != nullptr) path_->add(right);",
-        "",
+        "if (level == 0 && path_ != nullptr)",
         FAIR_PATH_UNIT,
     ),
 ]

@@ -4,46 +4,43 @@ from bug import (
     NB,
     NB_ANCHORS,
     NB_CHECK,
-    NB_PROTOCOL,
-    NB_LEDGER,
-    NB_UNRESOLVED,
-    NB_RECOVERY,
     NB_COLD,
+    NB_LEDGER,
+    NB_RECOVERY,
     NB_RESUME,
     NB_SMO,
     NB_STRINGS,
     NB_TREE,
+    NB_UNRESOLVED,
     Bug,
+    drop,
+    store_for_publish,
 )
 
 BUGS = [
     # --- NbTree ---
-    Bug(
+    drop(
         "nbtree: an insert returns before it is durable",
         NB_TREE,
-        "  pm().persist(&entry, sizeof entry);  // before another thread can see the key\n",
-        "",
+        "pm().persist(&entry, sizeof entry)",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: an update returns before it is durable",
         NB_TREE,
-        "  if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit\n",
-        "",
+        "if (done) pm()",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: an erase returns before it is durable",
         NB_TREE,
-        "    pm().persist(&entry.key, sizeof entry.key);  // the commit\n",
-        "",
+        "pm().persist(&entry.key, sizeof entry.key)",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: a block is linked before it is durable",
         NB_SMO,
-        "  pm().fence();  // all that is new is durable before it can be linked\n",
-        "",
+        "pm().fence()",
         NB,
     ),
     Bug(
@@ -54,61 +51,54 @@ BUGS = [
         "  pm().compare_exchange(word, seen, block);\n",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: a value is replaced before its name is durable, and leaks",
         NB_TREE,
-        "    pm().fence();  // the name is durable before the blob can be unlinked\n",
-        "",
+        "pm().fence()",
         NB_STRINGS,
+        after="const auto name_old_value = [&](const pm::WordPair& now) {",
     ),
-    Bug(
+    drop(
         "nbtree: key and value are erased before their names are durable, and leak",
         NB_TREE,
-        "    pm().fence();  // the names are durable before the blobs can be unlinked\n",
-        "",
+        "pm().fence()",
         NB_STRINGS,
+        after="const auto name_pair = [&](const pm::WordPair& now) {",
     ),
-    Bug(
+    drop(
         "nbtree: a claim outlives its operation",
         NB_LEDGER,
-        "  ledger_.pm().publish_for_next(lane_->stripe->claims[0], pm::kNull);\n"
-        "  claims_ = {};\n",
-        "  claims_ = {};\n",
+        "ledger_.pm().publish_for_next",
         NB_STRINGS,
     ),
-    Bug(
+    drop(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "  });\n  upkeep_.ledger.resolve_all(Ledger::Purpose::modification);\n",
-        "  });\n",
+        "upkeep_.ledger.resolve_all",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: an anchor that the ledger names is believed",
         NB_ANCHORS,
-        "      if (pm::load(before.next) != offset) continue;\n",
-        "",
+        "if (pm::load(before.next) != offset)",
         NB,
     ),
-    Bug(
+    store_for_publish(
         "nbtree: a place of an anchor is free before that is durable",
         NB_LEDGER,
-        "  pm().publish(anchor.block, pm::kNull);\n",
-        "  pm().store(anchor.block, pm::kNull);\n",
+        "pm().publish(anchor.block, pm::kNull)",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: blobs that are reached are taken for lost",
         NB_COLD,
-        "    if (!unresolved.empty()) unresolved.template reached_entry<K>(codec_, key, value);\n",
-        "",
+        "if (!unresolved.empty())",
         NB_STRINGS,
     ),
-    Bug(
+    drop(
         "nbtree: blobs that are lost are forgotten",
         NB_RESUME,
-        "    ledger_.resolve_all(kPurpose);\n",
-        "",
+        "ledger_.resolve_all",
         NB_STRINGS,
     ),
     Bug(
@@ -118,26 +108,22 @@ BUGS = [
         "if (({planted} || name.kind == Kind::unlinked) && pm::load(",
         NB_STRINGS,
     ),
-    Bug(
+    drop(
         "nbtree: a lookup shows what is not persisted",
         NB_TREE,
-        "    entries_.persist_unpersisted(*place.leaf, slots);\n",
-        "",
+        "entries_.persist_unpersisted",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: a leaf that was joined with its neighbour leaks",
         NB_SMO,
-        "    lease.name(1, pool().offset(&plan.absorbed_leaf->block()));\n",
-        "",
+        "lease.name(1, pool().offset(&plan.absorbed_leaf->block()))",
         NB,
     ),
-    Bug(
+    drop(
         "nbtree: an anchor is linked before its bound is written",
         NB_SMO,
-        "    pm().flush(&anchor, sizeof anchor);        "
-        "// fenced below, before it can be linked\n",
-        "",
+        "pm().flush(&anchor, sizeof anchor)",
         NB,
     ),
     Bug(
@@ -147,12 +133,10 @@ BUGS = [
         "  session.log();\n  session.finish();\n}\n",
         NB_STRINGS,
     ),
-    Bug(
+    drop(
         "nbtree: a check of the pool counts what closing the index frees",
         NB_CHECK,
-        "  upkeep_.reserve.give_up();  // else a check would miss what is freed when the index is "
-        "closed\n",
-        "",
+        "upkeep_.reserve",
         NB,
     ),
 ]

@@ -17,6 +17,8 @@ from bug import (
     STRINGS,
     SUPERBLOCK,
     Bug,
+    drop,
+    swap_part,
 )
 
 BUGS = [
@@ -50,20 +52,28 @@ BUGS = [
         "  if (const WordStore& undo = operation.record.undo; undo.word != pm::kNull) {\n",
         ALLOCATOR,
     ),
-    Bug("recovery does not redo", ALLOC_RECOVERY, "    apply(record->redo);\n", "", ALLOCATOR),
-    Bug("recovery does not undo", ALLOC_RECOVERY, "    apply(record->undo);\n", "", ALLOCATOR),
-    Bug(
-        "recovery leaks what a committed operation freed",
+    drop(
+        "recovery does not redo",
         ALLOC_RECOVERY,
-        "    for (const BlockRef block : record->freed) free(block);\n",
-        "",
+        "apply(record->redo)",
         ALLOCATOR,
     ),
-    Bug(
+    drop(
+        "recovery does not undo",
+        ALLOC_RECOVERY,
+        "apply(record->undo)",
+        ALLOCATOR,
+    ),
+    drop(
+        "recovery leaks what a committed operation freed",
+        ALLOC_RECOVERY,
+        "for (const BlockRef block : record->freed)",
+        ALLOCATOR,
+    ),
+    drop(
         "recovery gives away what a committed operation took (double use)",
         ALLOC_RECOVERY,
-        "    for (const BlockRef block : record->reserved) allocate(lane, block);\n",
-        "",
+        "allocate(lane, block)",
         ALLOCATOR,
     ),
     Bug(
@@ -94,18 +104,18 @@ BUGS = [
         "  for (const Offset block : blocks) free({block, 0});\n",
         ALLOCATOR,
     ),
-    Bug(
+    drop(
         "a record counts without its checksum (SPTree: recycled log bytes pass)",
         RECORD,
-        "  if (image[0] != checksum_of(image, words_of(shape))) return std::nullopt;\n",
-        "",
+        "if (image[0] != checksum_of(image, words_of(shape)))",
         ALLOCATOR,
     ),
-    Bug(
+    swap_part(
         "a record's checksum leaves out the last word",
         RECORD,
-        "  words[0] = checksum_of(words, next);\n",
-        "  words[0] = checksum_of(words, next - 1);\n",
+        "words[0] = checksum_of",
+        "next",
+        "next - 1",
         ALLOCATOR,
     ),
     Bug(
@@ -126,13 +136,13 @@ BUGS = [
         "    marks_.free(span.offset, index_in(span, block_[slots[i]]));\n",
         ALLOCATOR,
     ),
-    Bug(
+    drop(
         "a span is in the table before its bitmap is empty (PMDK: zeroing not durable before "
         "commit)",
         HEAP,
-        "  pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t));\n",
-        "",
+        "pm_.zero(&layout.bitmap, span.geometry().words * sizeof(std::uint64_t))",
         ALLOCATOR,
+        after="Heap::form_span(",
     ),
     Bug(
         "a larger tile is cut before its rest has a header",

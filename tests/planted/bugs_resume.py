@@ -1,20 +1,30 @@
 """Bugs of SpTree's resumption after a restart, and of the backup of its top layer."""
 
-from bug import BUFFERS, SPTREE, SPTREE_DESTROY, SPTREE_RESUME, STALE, STRUCTURE, TREE, Bug
+from bug import (
+    BUFFERS,
+    SPTREE,
+    SPTREE_DESTROY,
+    SPTREE_RESUME,
+    STALE,
+    STRUCTURE,
+    TREE,
+    Bug,
+    drop,
+    drop_part,
+)
 
 BUGS = [
-    Bug(
+    drop(
         "a leaf loses its entry in the backup only after it was merged away, if there is no crash",
         STRUCTURE,
-        "  if (!unlink(*right_node)) return;  // merging can wait\n",
-        "",
+        "if (!unlink(*right_node))",
         TREE,
     ),
-    Bug(
+    drop_part(
         "a leaf that was merged away on its way to the backup gets its entry there all the same",
         SPTREE,
-        "    if (there) return backup_.add(low, leaf);\n",
-        "    return backup_.add(low, leaf);\n",
+        "if (there) return",
+        "if (there) ",
         TREE,
     ),
     Bug(
@@ -25,40 +35,36 @@ BUGS = [
         "  const std::uint64_t link = staged_link(left, offset);\n",
         TREE,
     ),
-    Bug(
+    drop_part(
         "a leaf is used before the stale chain of its left neighbour is closed",
         SPTREE_RESUME,
-        "    if (!survivor || !survivor->replay.stale) break;\n",
-        "    break;\n",
+        "if (!survivor || !survivor->replay.stale)",
+        "if (!survivor || !survivor->replay.stale) ",
         STALE,
     ),
-    Bug(
+    drop(
         "recovery takes erased slots for pairs",
         SPTREE_RESUME,
-        "    slots = slots - survivor->replay.erased;\n",
-        "",
+        "slots = slots - survivor",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "what the log has of a leaf is not looked for (SPTree's release: acknowledged keys are "
         "lost)",
         SPTREE_RESUME,
-        "  if (has_log()) survivor = survivor_of(pool_, leaves_.keys(), log(), leaf);\n",
-        "",
+        "if (has_log()) survivor",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "a chain whose END was lost stays open",
         SPTREE_RESUME,
-        "    close_chain(leaf, *survivor);\n    survivor.reset();\n",
-        "    survivor.reset();\n",
+        "close_chain(leaf, *survivor)",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "pairs that a split had not merged yet are lost when its chain is closed",
         SPTREE_RESUME,
-        "  publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END\n",
-        "",
+        "publish_slots(pm(), leaf, placed.taken - chain.erased)",
         BUFFERS,
     ),
     Bug(
@@ -74,11 +80,10 @@ BUGS = [
 """,
         BUFFERS,
     ),
-    Bug(
+    drop(
         "the node to the left of the cold range does not learn of its neighbour",
         SPTREE_RESUME,
-        "    nodes_.set_next(left, node);\n",
-        "",
+        "nodes_.set_next(left, node)",
         TREE,
     ),
     Bug(
@@ -89,12 +94,10 @@ BUGS = [
         "                                                 : top_.find(low_of(*following));\n",
         TREE,
     ),
-    Bug(
+    drop(
         "a drop leaves the backup behind",
         SPTREE_DESTROY,
-        "  if (pm::load(root.backup) != pm::kNull)\n"
-        "    fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);\n",
-        "",
+        "if (pm::load(root.backup) != pm::kNull)",
         TREE,
     ),
 ]

@@ -22,16 +22,18 @@ Five changes of this kind are no bugs, and so are not planted:
 
 from bug import (
     LIMBO,
+    NB_COLD,
     NB_PROTOCOL,
     NB_PROTOCOL_H,
-    NB_LEDGER,
-    NB_COLD,
     NB_SCAN,
     NB_SMO,
     NB_TOP,
     NB_TREE,
     Bug,
+    drop,
+    drop_part,
     schedules,
+    swap_part,
     unit,
 )
 
@@ -98,27 +100,24 @@ BUGS = [
 """,
         CONTESTED,
     ),
-    Bug(
+    drop(
         "schedules: a dead entry before an insert is not persisted",
         NB_PROTOCOL,
-        "        persist_unpersisted(leaf, left & -left);  "
-        "// or it might come back, and count before ours\n",
-        "",
+        "persist_unpersisted(leaf, left & -left)",
         CONTESTED,
     ),
-    Bug(
+    drop(
         "schedules: another's insert is decided before it is durable",
         NB_PROTOCOL,
-        """        pm().persist(&entry, sizeof entry);
-        if (!pm()""",
-        """        if (!pm()""",
+        "pm().persist(&entry, sizeof entry)",
         CONTESTED,
     ),
-    Bug(
+    swap_part(
         "schedules: an insert that is frozen undecided always wins",
         NB_PROTOCOL,
-        "      return InsertOutcome::duplicate;\n",
-        "      return InsertOutcome::inserted;\n",
+        "return InsertOutcome::duplicate;",
+        "duplicate",
+        "inserted",
         CONTESTED_FULL,
     ),
     Bug(
@@ -241,11 +240,11 @@ if ({planted}) entries_.begin_unpersisted(leaf);
 """,
         CONTESTED,
     ),
-    Bug(
+    drop_part(
         "schedules: a thread shows an entry without a look whether it was erased",
         NB_PROTOCOL,
-        "  if (Layout::state(pm::load(entry.key)) != State::special) return;\n",
-        "  return;\n",
+        "if (Layout::state(pm::load(entry.key)) != State::special)",
+        "if (Layout::state(pm::load(entry.key)) != State::special) ",
         CONTESTED,
     ),
     Bug(
@@ -255,11 +254,12 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         "  lease.linked();\n  link(place, mine);\n",
         FULL,
     ),
-    Bug(
+    swap_part(
         "schedules: a leaf comes back with frozen entries, and is not closing",
         NB_COLD,
-        "  leaf.set_visible(found.counts, found.frozen != 0);\n",
-        "  leaf.set_visible(found.counts, false);\n",
+        "leaf.set_visible",
+        "found.frozen != 0",
+        "false",
         CONTESTED_FULL,
     ),
     Bug(
@@ -269,18 +269,18 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         "= {planted} || deciding_.load() == 0 ? 0 : found.dead;",
         COLD,
     ),
-    Bug(
+    drop(
         "schedules: a leaf is retired while searches find it",
         NB_TOP,
-        "    renew(position, request.low);  // so no search finds the former leaf any more\n",
-        "",
+        "renew(position, request.low)",
         EDGE,
     ),
-    Bug(
+    swap_part(
         "schedules: a split leaves a pair in both leaves",
         NB_SMO,
-        "    fill(*smo.right_leaf, plan, kept, plan.size);\n",
-        "    fill(*smo.right_leaf, plan, kept - 1, plan.size);\n",
+        "fill(*smo.right_leaf, plan, kept, plan.size)",
+        "kept",
+        "kept - 1",
         FULL,
     ),
     Bug(
@@ -290,19 +290,16 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         "state == State::frozen || (state == State::special && ({planted} || word != kEmpty))",
         CONTESTED_FULL,
     ),
-    Bug(
+    drop(
         "schedules: the right one of two leaves that are joined is not closed",
         NB_SMO,
-        "  if (plan.absorbed != nullptr) entries_.freeze(*plan.absorbed_leaf);\n",
-        "",
+        "if (plan.absorbed != nullptr) entries_",
         SPARSE + EDGE,
     ),
-    Bug(
+    drop(
         "schedules: an erase does not name the value",
         NB_TREE,
-        "    lease.name(1, codec_.blobs(now.second) == 0 ? pm::kNull : "
-        "blob_offset(now.second));\n",
-        "",
+        "1, codec_.blobs",
         STRINGS,
     ),
     Bug(
@@ -314,23 +311,17 @@ if ({planted}) entries_.begin_unpersisted(leaf);
         "({planted} ? 0 : found.dead);\n",
         CONTESTED,
     ),
-    Bug(
+    drop(
         "schedules: a scan shows what is not persisted",
         NB_SCAN,
-        """    if (--limit == 0) break;
-  }
-  entries_.persist_unpersisted(leaf, order.visible);
-""",
-        """    if (--limit == 0) break;
-  }
-""",
+        "entries_.persist_unpersisted",
         CONTESTED,
+        after="LeafScanner<K>::collect(",
     ),
-    Bug(
+    drop(
         "schedules: what is unlinked is freed without a grace period",
         LIMBO,
-        "    if (!reclaimer.passed(batches_.front().ticket)) return false;\n",
-        "",
+        "if (!reclaimer.passed(batches_.front().ticket))",
         STRINGS,
     ),
 ]

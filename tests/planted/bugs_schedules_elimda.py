@@ -1,15 +1,7 @@
 """Bugs of ElimDa that take several threads at one key or one log, which the schedule fuzzer must
 notice."""
 
-from bug import (
-    ELIM_INSERT,
-    ELIM_MODIFY,
-    ELIM_RELOCATE,
-    ELIM_SEARCH,
-    ELIM_SMO,
-    Bug,
-    schedules,
-)
+from bug import ELIM_INSERT, ELIM_MODIFY, ELIM_RELOCATE, ELIM_SEARCH, ELIM_SMO, Bug, schedules
 
 
 def kinds(more, domain="cpu_cache"):

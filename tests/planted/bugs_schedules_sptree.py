@@ -17,7 +17,17 @@ that takes a cold buffer does not look again whether its node still has it (`tak
 threads must have chosen the same one.
 """
 
-from bug import ART_MODIFY, SPTREE, SPTREE_H, SPTREE_RESUME, STRUCTURE, Bug, schedules
+from bug import (
+    ART_MODIFY,
+    SPTREE,
+    SPTREE_H,
+    SPTREE_RESUME,
+    STRUCTURE,
+    Bug,
+    drop_part,
+    schedules,
+    swap_part,
+)
 
 COMMON = "--engine sptree --domain memory_controller --reopen"
 FULL = (schedules(f"{COMMON} --beginning full"),)
@@ -27,11 +37,11 @@ EDGE = (schedules(f"{COMMON} --beginning edge"),)
 MANY_BUFFERS = (schedules(f"{COMMON} --dram-budget 3K --beginning many"),)
 
 BUGS = [
-    Bug(
+    drop_part(
         "schedules: a reader does not look whether the node has changed",
         SPTREE_H,
-        "    if (node->lock.read_validate(version)) [[likely]]\n      return result;\n",
-        "    return result;\n",
+        "if (node->lock.read_validate(version)) [[likely]] return",
+        "if (node->lock.read_validate(version)) [[likely]]",
         FULL,
     ),
     Bug(
@@ -48,19 +58,21 @@ BUGS = [
         "    if (!{planted} && Node::Lock::obsolete(version)) {\n",
         EDGE + LITTLE,
     ),
-    Bug(
+    swap_part(
         "schedules: a node that was merged away is not obsolete",
         STRUCTURE,
-        "  right_lock.release()->lock.unlock_obsolete();\n",
-        "  right_lock.release()->lock.unlock();\n",
+        "right_lock.release()",
+        "unlock_obsolete",
+        "unlock",
         EDGE + LITTLE,
     ),
-    Bug(
+    drop_part(
         "schedules: a cold range is locked without another look for a warm leaf in it",
         SPTREE_RESUME,
-        "      if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;\n",
-        "      return left;\n",
+        "if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low)))",
+        "if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) ",
         MANY,
+        after="Resumer<K>::lock_before_cold_range(",
     ),
     Bug(
         "schedules: a leaf that comes back is in use before its pairs are known",

@@ -17,7 +17,11 @@ from bug import (
     SKIP_TOWER,
     SKIP_UNIT,
     Bug,
+    drop,
+    drop_part,
     schedules,
+    store_for_publish,
+    swap_part,
     unit,
 )
 
@@ -37,18 +41,17 @@ TOWERS = (unit("src/index/skiplist/skiplist_test", "SkipListTowers.*"),)
 
 BUGS = [
     # --- A node comes ---
-    Bug(
+    drop(
         "skiplist: a node is linked before it is durable",
         SKIP_TOWER,
-        "  pm().flush(&node, used * sizeof words[0]);  // durable before the commit\n",
-        "",
+        "pm().flush(&node, used * sizeof words[0])",
         SKIP,
     ),
     Bug(
         "skiplist: the links of a node's upper levels lead to its neighbour in level 0",
         SKIP_TOWER,
-        "            [&](unsigned level) { return offset_of(path.at[level].next); });\n",
-        "            [&](unsigned) { return offset_of(path.at[0].next); });\n",
+        "return offset_of(path.at[level].next); });\n",
+        "return offset_of(path.at[{planted} ? 0 : level].next); });\n",
         SKIP_UNIT,
     ),
     Bug(
@@ -60,13 +63,12 @@ BUGS = [
         "    session.commit(pm::set_word(link_before(path, 0), link));\n",
         SKIP,
     ),
-    Bug(
+    swap_part(
         "skiplist: the latches of a node are released before it is durably in level 1",
         SKIP_TOWER,
-        "    session.commit_then(pm::set_word(link_before(path, 0), link),\n"
-        "                        [&] { link_tower(path, height, node); });\n",
-        "    session.commit(pm::set_word(link_before(path, 0), link),\n"
-        "                   [&] { link_tower(path, height, node); });\n",
+        "session.commit_then",
+        "commit_then",
+        "commit",
         (
             schedules(
                 "--engine skiplist --domain memory_controller --reopen --beginning many",
@@ -74,12 +76,12 @@ BUGS = [
             ),
         ),
     ),
-    Bug(
+    drop(
         "skiplist: a node may be in level 2 and not in level 1",
         SKIP_TOWER,
-        "    if (level > 1) pm().fence();  // L3: the level below comes first\n",
-        "",
+        "if (level > 1)",
         SKIP,
+        after="WordList<K>::link_tower(",
     ),
     Bug(
         "skiplist: a node comes into its upper levels from above",
@@ -89,43 +91,39 @@ BUGS = [
         "(level = {planted} ? height - i : i) != 0; ++i) {\n",
         SKIP,
     ),
-    Bug(
+    drop(
         "skiplist: the link of an upper level is not flushed",
         SKIP_TOWER,
-        "    pm().flush(&link, sizeof link);\n"
-        '    pm::on_step("skiplist: a node is on one level more");\n',
-        '    pm::on_step("skiplist: a node is on one level more");\n',
+        "pm().flush(&link, sizeof link)",
         SKIP,
+        after="WordList<K>::link_tower(",
     ),
-    Bug(
+    drop(
         "skiplist: a node is higher than all levels, and they are not searched",
         SKIP_TOWER,
-        "  if (height > levels()) levels_.store(height, std::memory_order_release);\n",
-        "",
+        "if (height > levels())",
         TOWERS,
     ),
     # --- A node goes ---
-    Bug(
+    drop(
         "skiplist: an erased node stays in its upper levels",
         SKIP_TOWER,
-        "    unlink_tower(path, linked);\n",
-        "",
+        "unlink_tower(path, linked)",
         TOWERS,
     ),
-    Bug(
+    drop(
         "skiplist: an erased node leaves its upper levels, but not durably",
         SKIP_TOWER,
-        "    pm().flush(&link, sizeof link);\n"
-        "    if (level > 1) pm().fence();  // L3: the level below goes later\n",
-        "    if (level > 1) pm().fence();\n",
+        "pm().flush(&link, sizeof link)",
         SKIP,
+        after="WordList<K>::unlink_tower(",
     ),
-    Bug(
+    drop(
         "skiplist: an erased node leaves level 1 before level 2",
         SKIP_TOWER,
-        "    if (level > 1) pm().fence();  // L3: the level below goes later\n",
-        "",
+        "if (level > 1)",
         SKIP,
+        after="WordList<K>::unlink_tower(",
     ),
     Bug(
         "skiplist: a node leaves its upper levels when it has left level 0",
@@ -151,25 +149,22 @@ BUGS = [
         "Link{behind.node, !{planted}}.pack()); };\n",
         SCHEDULES,
     ),
-    Bug(
+    drop(
         "skiplist: a node that is erased leaks",
         SKIP_TOWER,
-        "  session.free(pool_.offset(&node));\n",
-        "",
+        "session.free(pool_.offset(&node))",
         SKIP,
     ),
-    Bug(
+    drop(
         "skiplist: the key of a node that is erased leaks",
         SKIP_TOWER,
-        "  Keys::free(session, pm::load(node.key));\n",
-        "",
+        "Keys::free(session, pm::load(node.key))",
         SKIP_STRINGS,
     ),
-    Bug(
+    drop(
         "skiplist: the value of a node that is erased leaks",
         SKIP_TOWER,
-        "  codec_.free(session, pm::load(node.value));\n",
-        "",
+        "codec_.free(session, pm::load(node.value))",
         SKIP_STRINGS,
     ),
     Bug(
@@ -182,11 +177,10 @@ BUGS = [
         SKIP_UNIT,
     ),
     # --- Threads ---
-    Bug(
+    drop(
         "skiplist: a node is put behind one that was erased",
         SKIP_TOWER,
-        "    if (is_gone(*at.before, erased)) return false;\n",
-        "",
+        "if (is_gone(*at.before, erased))",
         SCHEDULES,
     ),
     Bug(
@@ -212,18 +206,19 @@ BUGS = [
         "  (void)own;\n",
         SCHEDULES,
     ),
-    Bug(
+    drop_part(
         "skiplist: only the node before in level 0 is locked",
         SKIP_TOWER,
-        "    if (level > 0 && path.at[level].before == path.at[level - 1].before) continue;\n",
-        "    if (level > 0) continue;\n",
+        "if (level > 0 && path.at[level].before == path.at[level - 1].before)",
+        " && path.at[level].before == path.at[level - 1].before",
         SCHEDULES,
+        after="WordList<K>::lock_tower(",
     ),
-    Bug(
+    drop_part(
         "skiplist: a lookup does not wait until a node is durable",
         SKIP_SEARCH,
-        "    if (seen.valid()) return value;\n",
-        "    return value;\n",
+        "if (seen.valid())",
+        "if (seen.valid()) ",
         SCHEDULES,
     ),
     Bug(
@@ -233,11 +228,10 @@ BUGS = [
         "    valid = true;\n",
         SCHEDULES,
     ),
-    Bug(
+    drop(
         "skiplist: a lookup that finds nothing does not wait until that is durable",
         SKIP_SEARCH,
-        "  latch_of(*neighbours.before).read_begin();  // waits for a writer\n",
-        "",
+        "latch_of(*neighbours.before)",
         SCHEDULES,
     ),
     Bug(
@@ -248,84 +242,81 @@ BUGS = [
         "    if (!{planted} && !at.valid()) {\n",
         SCHEDULES,
     ),
-    Bug(
+    drop_part(
         "skiplist: a scan goes on at a node that was erased between two batches",
         SKIP_SCAN,
-        "  if (at.node == nullptr || !at.valid()) at = this->first_from(position);\n",
-        "  if (at.node == nullptr) at = this->first_from(position);\n",
+        "if (at.node == nullptr || !at.valid())",
+        " || !at.valid()",
         SKIP_UNIT,
     ),
     # --- Values ---
-    Bug(
+    store_for_publish(
         "skiplist: an update is not flushed",
         SKIP_LIST,
-        "    pm().publish(node.value, value.word());  // the commit; the node is durable already\n",
-        "    pm().store(node.value, value.word());\n",
+        "pm().publish(node.value, value.word())",
         SKIP,
     ),
-    Bug(
+    drop(
         "skiplist: the value that is replaced leaks",
         SKIP_LIST,
-        "    codec_.free(session, old_word);\n",
-        "",
+        "codec_.free(session, old_word)",
         SKIP_STRINGS,
     ),
-    Bug(
+    drop(
         "skiplist: a value is written to a node that was erased",
         SKIP_LIST,
-        "  if (is_gone(node, erased)) return std::nullopt;\n",
-        "",
+        "if (is_gone(node, erased))",
         SCHEDULES,
     ),
     # --- Creation, opening and drop ---
-    Bug(
+    drop(
         "skiplist: the head is not durable when the index is there",
         SKIP_RECOVERY,
-        "  pool.pm().flush(&head, kBytes);  // durable before the commit, by its fence\n",
-        "",
+        "pool.pm().flush",
         SKIP,
     ),
-    Bug(
+    swap_part(
         "skiplist: an opening forgets the upper levels",
         SKIP_RECOVERY,
-        "  levels_.store(levels_in_use(head_), std::memory_order_relaxed);\n",
-        "  levels_.store(0, std::memory_order_relaxed);\n",
+        "levels_.store(levels_in_use(head_), std::memory_order_relaxed)",
+        "levels_in_use(head_)",
+        "0",
         TOWERS,
+        after="WordList<K>::WordList(",
     ),
-    Bug(
+    drop(
         "skiplist: a drop forgets the keys",
         SKIP_DESTROY,
-        "    Keys::free(session, pm::load(node.key));\n",
-        "",
+        "Keys::free(session, pm::load(node.key))",
         SKIP_STRINGS,
     ),
-    Bug(
+    swap_part(
         "skiplist: a drop loses what comes behind the first node",
         SKIP_DESTROY,
-        "    session.commit(pm::set_word(head.first, load_link(node, 0).pack()));\n",
-        "    session.commit(pm::set_word(head.first, pm::kNull));\n",
+        "session.commit",
+        "load_link(node, 0).pack()",
+        "pm::kNull",
         SKIP,
+        after="WordList<K>::destroy(",
     ),
     # --- The cached path ---
-    Bug(
+    drop(
         "skiplist: an erased node stays in the cached path",
         SKIP_TOWER,
-        "  if (path_ != nullptr && height_of(node) >= kTall) path_->remove(node);\n",
-        "",
+        "path_->remove(node)",
         CACHED_SCHEDULES,
     ),
-    Bug(
+    drop_part(
         "skiplist: an erased node comes into the cached path",
         SKIP_SHORTCUT,
-        "  return !is_erased(node) && path_->add(node);\n",
-        "  return path_->add(node);\n",
+        "return !is_erased",
+        " !is_erased(node) &&",
         CACHED_SCHEDULES,
     ),
-    Bug(
+    drop(
         "skiplist: a new tall node is missing in a path that is complete",
         SKIP_TOWER,
-        "  if (height >= kTall && path_ != nullptr) path_->add(*pool_.template at<Node>(node));\n",
-        "",
+        "if (height >= kTall && path_ != nullptr)",
         SKIP_UNIT,
     ),
     Bug(

@@ -2,13 +2,14 @@
 
 from bug import (
     SKIP_B,
+    SKIP_BUFFERS,
     SKIP_B_STRINGS,
     SKIP_B_UNIT,
-    SKIP_BUFFERS,
     SKIP_DESTROY,
     SKIP_MERGE,
     SKIP_RANGES,
     Bug,
+    store_for_publish,
 )
 
 BUGS = [
@@ -63,11 +64,10 @@ BUGS = [
         "find_buffered(*buffer, key); i >= 0 && !{planted})\n    return erase_buffered(",
         SKIP_B_UNIT,
     ),
-    Bug(
+    store_for_publish(
         "skiplist buffers: the erase of an owner is not durable",
         SKIP_BUFFERS,
-        "  pm().publish(owner.meta, meta.pack());  // the commit\n",
-        "  pm().store(owner.meta, meta.pack());\n",
+        "pm().publish(owner.meta, meta.pack())",
         SKIP_B,
     ),
     Bug(

@@ -19,6 +19,9 @@ from bug import (
     TREE,
     WORD,
     Bug,
+    drop,
+    drop_part,
+    swap_part,
 )
 
 BUGS = [
@@ -37,11 +40,12 @@ BUGS = [
 """,
         TREE,
     ),
-    Bug(
+    swap_part(
         "insert flushes the key but not the value's line",
         LEAF_STORE,
-        "pm().flush(&pair, sizeof pair);  // fenced before the commit, in the callers",
-        "pm().flush(&pair - 4, sizeof pair);",
+        "pm().flush(&pair, sizeof pair)",
+        "&pair",
+        "&pair - 4",
         TREE,
     ),
     Bug(
@@ -69,11 +73,10 @@ BUGS = [
 """,
         TREE,
     ),
-    Bug(
+    drop(
         "update of a string leaks the old value",
         LEAF_STORE,
-        "  values_.free(session, old_word);\n",
-        "",
+        "values_.free(session, old_word)",
         STRINGS,
     ),
     Bug(
@@ -88,35 +91,24 @@ BUGS = [
 """,
         STRINGS,
     ),
-    Bug(
+    drop(
         "erase leaks the key",
         LEAF_STORE,
-        """  Keys::free(session, pm::load(pair.key));
-  values_.free(session, pm::load(pair.value));
-  session.commit({&bitmap, bit, 0});
-""",
-        """  values_.free(session, pm::load(pair.value));
-  session.commit({&bitmap, bit, 0});
-""",
+        "Keys::free(session, pm::load(pair.key))",
         STRINGS,
     ),
-    Bug(
+    drop(
         "erase leaks the value",
         LEAF_STORE,
-        """  Keys::free(session, pm::load(pair.key));
-  values_.free(session, pm::load(pair.value));
-  session.commit({&bitmap, bit, 0});
-""",
-        """  Keys::free(session, pm::load(pair.key));
-  session.commit({&bitmap, bit, 0});
-""",
+        "values_.free(session, pm::load(pair.value))",
         STRINGS,
     ),
-    Bug(
+    swap_part(
         "erase clears the bit in DRAM only: the pair comes back (FAST&FAIR, wrong line flushed)",
         LEAF_STORE,
-        "  pm().publish(bitmap, without_bit);  // the commit\n",
-        "  pm().publish(bitmap, pm::load(bitmap));\n",
+        "pm().publish(bitmap, without_bit)",
+        "without_bit",
+        "pm::load(bitmap)",
         TREE,
     ),
     Bug(
@@ -151,18 +143,18 @@ BUGS = [
 """,
         TREE,
     ),
-    Bug(
+    swap_part(
         "split drops the next pointer of the new leaf",
         STRUCTURE,
-        "  pm().store(right.link, successor_of(*node.leaf()));\n",
-        "  pm().store(right.link, pm::kNull);\n",
+        "pm().store(right.link, successor_of(*node.leaf()))",
+        "successor_of(*node.leaf())",
+        "pm::kNull",
         TREE,
     ),
-    Bug(
+    drop(
         "split does not flush the moved pairs",
         STRUCTURE,
-        "  flush_pairs(pm(), right, right_slots);\n",
-        "",
+        "flush_pairs(pm(), right, right_slots)",
         TREE,
     ),
     Bug(
@@ -179,19 +171,18 @@ BUGS = [
 """,
         TREE,
     ),
-    Bug(
+    drop_part(
         "split does not clear the moved pairs' bits at all",
         STRUCTURE,
-        "  stage_slots(pm(), left, taken - moved_slots);\n",
-        "  stage_slots(pm(), left, taken);\n",
+        "stage_slots(pm(), left, taken - moved_slots)",
+        " - moved_slots",
         TREE,
     ),
     Bug(
         "split keeps one pair in both leaves",
         STRUCTURE,
         "    if (!entry.buffered()) moved_slots.add(entry.place);\n",
-        "    if (!entry.buffered() && &entry != &division.moving().front()) "
-        "moved_slots.add(entry.place);\n",
+        "    if (!entry.buffered() && &entry != &moving.front()) moved_slots.add(entry.place);\n",
         TREE,
     ),
     Bug(
@@ -213,18 +204,16 @@ BUGS = [
 """,
         TREE,
     ),
-    Bug(
+    drop(
         "merge leaks the emptied leaf (WOART: emptied leaves leak)",
         STRUCTURE,
-        "    session.free(pool_.offset(&right));\n",
-        "",
+        "session.free(pool_.offset(&right))",
         STRINGS,
     ),
-    Bug(
+    drop(
         "merge leaks the bound of the emptied leaf",
         STRUCTURE,
-        "    Keys::free(session, right.low);\n",
-        "",
+        "Keys::free(session, right.low)",
         STRINGS,
     ),
     Bug(
@@ -235,11 +224,10 @@ BUGS = [
         "  flush_pairs(pm(), leaf, SlotSet::of(moved.first() % kLeafPairs));\n",
         TREE,
     ),
-    Bug(
+    drop(
         "pairs go back to their columns before their copies are durable",
         STRUCTURE,
-        "    pm().fence();  // phase 1: the copies are durable before their bits can be\n",
-        "",
+        "pm().fence()",
         TREE,
     ),
     Bug(
@@ -249,21 +237,17 @@ BUGS = [
         "  const SlotSet slots = (taken | added) - ({planted} ? SlotSet() : left) - erased;\n",
         TREE,
     ),
-    Bug(
+    drop(
         "merge does not widen the range in DRAM",
         STRUCTURE,
-        "  node.high.store(right_node->high.load(std::memory_order_relaxed), "
-        "std::memory_order_release);\n",
-        "",
+        "right_node->high",
         TREE,
     ),
     # --- SpTree: opening, dropping, scanning ---
-    Bug(
+    drop(
         "a new index links its leaf before the leaf is durable (P-HOT: publish before the fence)",
         SPTREE_RECOVERY,
-        "  pm().flush(&leaf, offsetof(Leaf, pairs));  // as below: log() fences before the root "
-        "can be linked\n",
-        "",
+        "pm().flush(&leaf, offsetof(Leaf, pairs))",
         TREE,
     ),
     Bug(
@@ -302,11 +286,10 @@ BUGS = [
 """,
         STRINGS,
     ),
-    Bug(
+    drop(
         "dropping leaks the bounds of leaves",
         SPTREE_DESTROY,
-        "      Codec<K>::free(session, pm::load(leaf.low));\n",
-        "",
+        "Codec<K>::free(session, pm::load(leaf.low))",
         STRINGS,
     ),
     Bug(
@@ -327,19 +310,20 @@ BUGS = [
         "  static High end_at(Low successor) { return {planted} ? successor : successor - 1; }\n",
         TREE,
     ),
-    Bug(
+    drop_part(
         "a string is flushed without its last line (P-CLHT: the wrong address flushed)",
         WORD,
-        "  pool_->pm().flush(blob, sizeof length + value.size());\n",
-        "  pool_->pm().flush(blob, sizeof length);\n",
+        "pool_->pm().flush",
+        " + value.size()",
         STRINGS,
     ),
     # --- SpTree: write buffers ---
-    Bug(
+    swap_part(
         "a drop forgets what the chain of a leaf adds",
         SPTREE_DESTROY,
-        "    publish_slots(pool_.pm(), leaf, slots - chain.erased);  // before the END\n",
-        "    publish_slots(pool_.pm(), leaf, before - chain.erased);\n",
+        "publish_slots(pool_.pm(), leaf, slots - chain.erased)",
+        ", slots",
+        ", before",
         BUFFERED_STRINGS,
     ),
     Bug(
@@ -350,11 +334,10 @@ BUGS = [
         "  log()->end(*buffer);\n  publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "a buffer's pairs are not durable before their bits",
         LEAF_STORE,
-        "  if (count > 0) pm().fence();  // the pairs are durable before their bits can be\n",
-        "",
+        "if (count > 0)",
         BUFFERS,
     ),
     Bug(
@@ -365,11 +348,10 @@ BUGS = [
         "      {planted} ? placed.taken : placed.taken - buffer->erased_slots();\n",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "a tombstone stays in DRAM",
         NODE_BUFFERS,
-        "    log()->append(buffer, wal::Type::erase_slot, slot, 0);\n",
-        "",
+        "log()->append(buffer, wal::Type::erase_slot, slot, 0)",
         BUFFERS,
     ),
     Bug(
@@ -379,33 +361,30 @@ BUGS = [
         "leaves_.place(leaf, {planted} ? node.slots() : taken_slots(node), count, ",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "a buffered pair is erased in DRAM only",
         PAIR_RECORDS,
-        "    log.append_surely(buffer, wal::Type::erase_key, buffer.key(i), 0);\n",
-        "",
+        "log.append_surely",
         BUFFERS,
+        after="PairRecords<K>::remove(",
     ),
-    Bug(
+    drop(
         "a buffered value is replaced in DRAM only",
         PAIR_RECORDS,
-        "    log.append(buffer, wal::Type::put, buffer.key(i), value.word());\n",
-        "",
+        "log.append(buffer, wal::Type::put, buffer.key(i), value.word())",
         BUFFERS,
+        after="PairRecords<K>::replace(",
     ),
-    Bug(
+    drop(
         "a buffered string that is replaced leaks",
         PAIR_RECORDS,
-        "    values_.free(session, old_word);\n"
-        "    log.append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
-        "    log.append(buffer, wal::Type::put, buffer.key(i), new_word, session);\n",
+        "values_.free(session, old_word)",
         BUFFERED_STRINGS,
     ),
-    Bug(
+    drop(
         "a split leaves the chain open: what moved away stays in it",
         STRUCTURE,
-        "    buffers_.log()->end(*buffer);  // its content is durable\n",
-        "",
+        "buffers_.log()",
         BUFFERED_STRINGS,
     ),
     Bug(
@@ -416,11 +395,12 @@ BUGS = [
         "  if (slots != taken) publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
-    Bug(
+    swap_part(
         "what a split merges goes to slots that the chain erases",
         STRUCTURE,
-        "    if (entry.buffered()) store_in(free_slot(taken | added, entry.hash), entry);\n",
-        "    if (entry.buffered()) store_in(free_slot(node.slots() | added, entry.hash), entry);\n",
+        "if (entry.buffered())",
+        "taken",
+        "node.slots()",
         BUFFERED_STRINGS,
     ),
     Bug(
@@ -431,11 +411,10 @@ BUGS = [
         "      {planted} || buffer == nullptr ? SlotSet() : buffer->erased_slots();\n",
         BUFFERS,
     ),
-    Bug(
+    drop(
         "leaves merge with open chains (SPTree, stale copies)",
         STRUCTURE,
-        "  if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;\n",
-        "",
+        "if (!buffers_.merge(node) || !buffers_.merge(*right_node))",
         BUFFERS,
     ),
     Bug(

@@ -1,7 +1,7 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_SMO, NB_TREE, POOL, POOL_CORE, RECLAIMER
+from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
 from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm, unit
 
 FORKS = "src/pool/forks.cc"
@@ -26,34 +26,24 @@ ALONE_WITH_LEFTOVERS = f"--without {FAULTS},bounds"
 POWER = f"--with page_cache,power {ALONE}"
 
 BUGS = [
-    Bug(
+    drop(
         "an index that is in use is dropped",
         POOL_CORE,
-        """  require_not_in_use(slot);
-  IndexInfo info = directory_->info(slot);
-""",
-        """  IndexInfo info = directory_->info(slot);
-""",
+        "require_not_in_use",
         (storm(REFUSED),),
+        after="begin_drop(std::string_view name)",
     ),
-    Bug(
+    drop(
         "an index is opened twice",
         POOL_CORE,
-        """    require_not_in_use(*slot);
-    return handle(*slot, std::move(wanted), false);
-""",
-        """    return handle(*slot, std::move(wanted), false);
-""",
+        "require_not_in_use",
         (storm(REFUSED),),
+        after="open_index(IndexInfo wanted)",
     ),
-    Bug(
+    drop(
         "memory is used again while readers have it",
         RECLAIMER,
-        """  wait_for_readers();
-  completed_.store(period, std::memory_order_release);
-""",
-        """  completed_.store(period, std::memory_order_release);
-""",
+        "wait_for_readers();",
         (storm(KILLS, seconds=300),),
     ),
     Bug(
@@ -131,21 +121,16 @@ BUGS = [
 """,
         (storm(f"--with orphan {ALONE}", seconds=120),),
     ),
-    Bug(
+    drop(
         "children of a fork keep the descriptor",
         FORKS,
-        """  for (const int descriptor : mine.descriptors) ::close(descriptor);
-""",
-        "",
+        "for (const int descriptor : mine.descriptors)",
         (storm(f"--with orphan {ALONE}", seconds=120),),
     ),
-    Bug(
+    drop(
         "a child of a fork does not know that it is one",
         HEALTH,
-        """\
-  if (::madvise(page, sizeof(Health), MADV_WIPEONFORK) != 0) throw_no_page("keep from children");
-""",
-        "",
+        "if (::madvise(page, sizeof(Health), MADV_WIPEONFORK) != 0)",
         (storm(f"--with forks {ALONE}", seconds=120),),
     ),
     Bug(
@@ -158,12 +143,10 @@ BUGS = [
 """,
         (storm(f"--with damage,close --engine sptree {ALONE}", seconds=300),),
     ),
-    Bug(
+    drop(
         "an opening does not go on with a drop",
         POOL,
-        "  for (detail::pool::IndexHandle& handle : core->dropping()) destroy(*core, "
-        "std::move(handle));\n",
-        "",
+        "for (detail::pool::IndexHandle& handle : core->dropping())",
         (storm(f"--with recreate {ALONE}", seconds=120),),
     ),
     Bug(
@@ -178,20 +161,16 @@ BUGS = [
 """,
         (storm(f"--with damage,close {ALONE}", seconds=300),),
     ),
-    Bug(
+    drop(
         "a pool is used on after a failed sync",
         POOL_CORE,
-        """  health_->set_sync_failed();
-""",
-        "",
+        "health_->set_sync_failed()",
         (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
     ),
-    Bug(
+    drop(
         "what was stored behind a failed sync reaches the file",
         POOL_CORE,
-        """  mapping_->make_private();
-""",
-        "",
+        "mapping_->make_private()",
         (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
     ),
     Bug(
@@ -241,25 +220,23 @@ BUGS = [
         # Three storms of five minutes did not: few damaged copies have such a name.
         (unit(NB_TEST, "NbTreeDamage.NamesThatHaveBecomeWildAreNotFollowed"),),
     ),
-    Bug(
+    drop(
         "a full pool does not get what interrupted operations have",
         NB_TREE,
-        "    any |= upkeep_.resumer.free_unresolved();  // last: it needs all leaves, and one may "
-        "be damaged\n",
-        "",
+        "any |= upkeep_.resumer",
         (unit(NB_TEST, "NbTreeResume.AFullPoolGetsWhatInterruptedOperationsHave"),),
     ),
-    Bug(
+    drop(
         "an index of one leaf keeps its log when it is opened without buffers",
         SPTREE_RESUME,
-        "    all_warm_();\n    return;\n",
-        "    return;\n",
+        "all_warm_()",
         (
             unit(
                 SPTREE_SPACE_TEST,
                 "LogSpaceTest.AnEmptiedIndexOfOneLeafKeepsNoLogWithoutBuffers",
             ),
         ),
+        after="Resumer<K>::start(",
     ),
     Bug(
         "std::bad_alloc leaves the library",
@@ -282,13 +259,10 @@ BUGS = [
 """,
         (storm(f"--engine nbtree --with tight,fill,drain {ALONE_WITH_LEFTOVERS}", seconds=120),),
     ),
-    Bug(
+    drop(
         "a full pool does not know the free spans that it was opened with",
         HEAP_DISCOVERY,
-        """  for (unsigned size_class = 0; size_class < kClasses; ++size_class)
-    discover_spans(size_class, std::numeric_limits<unsigned>::max());
-""",
-        "",
+        "for (unsigned size_class = 0; size_class < kClasses; ++size_class)",
         (
             storm(
                 "--engine fastfair --kinds u64_u64 --with tight,fill,drain,destroy "
@@ -296,6 +270,7 @@ BUGS = [
                 seconds=120,
             ),
         ),
+        after="Heap::discover_all_spans(",
     ),
     Bug(
         "max_size is forgotten",
@@ -307,12 +282,10 @@ BUGS = [
 """,
         (storm(f"--with tight,default-options,fill,close {ALONE}", seconds=120),),
     ),
-    Bug(
+    drop(
         "a constructor that throws leaves its index",
         OPEN_OR_REMOVE,
-        """    remove_new(std::move(mine), destroy);
-""",
-        "",
+        "remove_new(std::move(mine), destroy)",
         (storm(f"--with tight,recreate {ALONE}", seconds=300),),
     ),
     Bug(

@@ -1,6 +1,6 @@
 """Bugs of Tips and of the indexes that are plugged into it."""
 
-from bug import Bug, schedules, unit
+from bug import Bug, drop, drop_part, schedules, swap_part, unit
 
 HASH = ("tips:hash:u64:u64", "tips:hash")
 HASH_STRINGS = ("tips:hash:bytes:bytes", "tips:hash")
@@ -43,18 +43,16 @@ C_PLUGIN = "src/index/tips/c_plugin.cc"
 
 BUGS = [
     # --- UNO logging ---
-    Bug(
+    drop(
         "tips: a plug-in stores before its undo record is durable",
         UNO,
-        "  if (unfenced_) pm().fence();\n",
-        "",
+        "if (unfenced_)",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: an undo record is not flushed",
         UNO,
-        "  pm().flush(&to, sizeof record);  // with the fence of add()\n",
-        "",
+        "pm().flush(&to, sizeof record)",
         BTREE,
     ),
     Bug(
@@ -73,146 +71,133 @@ BUGS = [
         "  return util::checksum(&record.offset,",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: a reclamation leaves blocks that are new unflushed",
         UNO,
-        "  for (const auto& [block, size] : fresh_) pm().flush(pool_.at<std::byte>(block), "
-        "size);\n",
-        "",
+        "for (const auto& [block, size] : fresh_)",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: a reclamation leaves changed lines unflushed",
         UNO,
-        "  for (const Line& line : lines_) pm().flush(pool_.at<std::byte>(line.offset), "
-        "line.size);\n",
-        "",
+        "for (const Line& line : lines_)",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: undo records are given up before the changes are durable",
         UNO,
-        "  // The index, and what it gave back, is durable before the undo records mean nothing.\n"
-        "  pm().fence();\n",
-        "",
+        "pm().fence()",
         BTREE,
+        after="Uno::flush(",
     ),
-    Bug(
+    swap_part(
         "tips: a reclamation gives up a write that was not replayed",
         UNO,
-        "  pm().store(header_.reclaim_to, reclaim_to);  // in the line of `flushed`, so not later "
-        "than it\n",
-        "  pm().store(header_.reclaim_to, reclaim_to + 1);\n",
+        "pm().store(header_.reclaim_to, reclaim_to)",
+        ", reclaim_to",
+        ", reclaim_to + 1",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: what a plug-in has freed is not durable before the epoch's changes are",
         UNO,
-        "    pm().flush(&memory_at(place), std::min<std::uint64_t>(left, kMemoryPerBlock) * sizeof "
-        "left);\n",
-        "",
+        "memory_at(place), std",
         HASH_STRINGS,
     ),
-    Bug(
+    swap_part(
         "tips: a reclamation frees what is in use",
         UNO,
-        "    if (mark != kFreed) return;\n",
-        "    if (mark == 0) return;\n",
+        "if (mark != kFreed)",
+        "!= kFreed",
+        "== 0",
         BTREE,
     ),
-    Bug(
+    swap_part(
         "tips: a reclamation frees nothing",
         UNO,
-        "    if (mark != kFreed) return;\n",
-        "    if (mark != 0) return;\n",
+        "if (mark != kFreed)",
+        "kFreed",
+        "0",
         BTREE,
     ),
-    Bug(
+    swap_part(
         "tips: recovery leaks the blocks of the lost epoch",
         UNO,
-        "      if (mark != kAllocated) return;\n",
-        "      if (mark != 0) return;\n",
+        "if (mark != kAllocated)",
+        "kAllocated",
+        "0",
         BTREE,
     ),
-    Bug(
+    swap_part(
         "tips: recovery frees what the lost epoch had freed",
         UNO,
-        "      if (mark != kAllocated) return;\n",
-        "      if (mark == 0) return;\n",
+        "if (mark != kAllocated)",
+        "!= kAllocated",
+        "== 0",
         BTREE_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: entries of the memory log stay for the next epoch",
         UNO,
-        "    pm().store(word, 0);\n",
-        "",
+        "pm().store(word, 0)",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: an epoch begins before the memory log is empty",
         UNO,
-        "  // of the operational logs, which were flushed before, are to be durable, too.\n"
-        "  pm().fence();\n",
-        "",
+        "pm().fence()",
         BTREE,
+        after="Uno::start_epoch(",
     ),
-    Bug(
+    drop(
         "tips: recovery puts nothing back",
         UNO,
-        "      pm().copy(to, record.bytes.data(), record.size);\n",
-        "",
+        "pm().copy(to, record.bytes.data(), record.size)",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: what recovery puts back is not flushed",
         UNO,
-        "      pm().flush(to, record.size);  // with the next commit's fence\n",
-        "",
+        "pm().flush(to, record.size)",
         BTREE,
     ),
     # --- Operational logs ---
-    Bug(
+    drop_part(
         "tips: the end of a record is not durable",
         LOGS,
-        "  pm().persist(&to, sizeof record + key_size + value_size);  // before the write is "
-        "visible\n",
-        "  pm().persist(&to, sizeof record);\n",
+        "pm().persist(&to, sizeof record + key_size + value_size)",
+        " + key_size + value_size",
         BTREE_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: a record is not durable when its write returns",
         LOGS,
-        "  pm().persist(&to, sizeof record + key_size + value_size);  // before the write is "
-        "visible\n",
-        "",
+        "pm().persist(&to, sizeof record + key_size + value_size)",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: a payload outside is not flushed",
         LOGS,
-        "  pm().flush(bytes, key_size + value_size);  // the commit fences\n",
-        "",
+        "pm().flush(bytes, key_size + value_size)",
         BTREE_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: the payload of a reclaimed record stays",
         LOGS,
-        "    free_payload(record);\n",
-        "",
+        "free_payload(record)",
         BTREE_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: a ring is written over before its head is durable",
         LOGS,
-        "    pm().flush(&header_.rings[i].head, sizeof heads[i]);\n",
-        "",
+        "pm().flush(&header_.rings[i].head, sizeof heads[i])",
         HASH,
     ),
-    Bug(
+    drop_part(
         "tips: records that were reclaimed are replayed again",
         LOGS,
-        "      if (record.number > reclaimed) records.push_back(&record);\n",
-        "      records.push_back(&record);\n",
+        "if (record.number > reclaimed)",
+        "if (record.number > reclaimed) ",
         HASH_STRINGS,
     ),
     Bug(
@@ -224,62 +209,61 @@ BUGS = [
         HASH,
     ),
     # --- The cache, lookups and writes ---
-    Bug(
+    swap_part(
         "tips: an entry that waits for its replay leaves the cache",
         CACHE,
-        "    if (++length > chain_ && !at->has(Entry::kQueued)) unlink(bucket, *at), "
-        "--length;\n",
-        "    if (++length > 1) unlink(bucket, *at), --length;\n",
+        "if (++length > chain_ && !at->has(Entry::kQueued))",
+        "chain_ && !at->has(Entry::kQueued)",
+        "1",
         HASH,
     ),
-    Bug(
+    drop(
         "tips: a lookup finds what was erased",
         CORE_H,
-        "      if (entry->operation() == Operation::erase) return false;\n",
-        "",
+        "if (entry->operation() == Operation::erase)",
         HASH,
     ),
-    Bug(
+    drop(
         "tips: a write does not supersede the one before",
         CORE,
-        "  if (old != nullptr) old->supersede(entry.number());\n",
-        "",
+        "if (old != nullptr) old",
         HASH,
     ),
-    Bug(
+    swap_part(
         "tips: a later write does not supersede the one before it in the recovery",
         RECOVERY,
-        "  if (old != nullptr) old->supersede(write.number);\n",
-        "  if (old != nullptr) entry.supersede(write.number);\n",
+        "if (old != nullptr)",
+        "old->",
+        "entry.",
         HASH,
     ),
     # --- Replay, scans ---
-    Bug(
+    drop(
         "tips: a replaced string leaks",
         REPLAY,
-        "  if (there) free_word(old, kinds_.value);\n",
-        "",
+        "if (there) free_word",
         HASH_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: the key of an erased pair leaks",
         REPLAY,
-        "  free_word(key, kinds_.key);\n  free_word(value, kinds_.value);\n}\n",
-        "  free_word(value, kinds_.value);\n}\n",
+        "free_word(key, kinds_.key)",
         HASH_STRINGS,
+        after="Core::apply_erase(",
     ),
-    Bug(
+    swap_part(
         "tips: records are reclaimed that were not replayed",
         REPLAY,
-        "  uno_.flush(replayed_to_);\n",
-        "  uno_.flush(logs_.last_number());\n",
+        "uno_.flush(replayed_to_)",
+        "replayed_to_",
+        "logs_.last_number()",
         HASH,
     ),
-    Bug(
+    drop_part(
         "tips: a scan misses the log",
         SCAN,
-        "    this->core().catch_up(), pending = this->pending();\n    return K(from);\n",
-        "    pending = this->pending();\n    return K(from);\n",
+        "this->core().catch_up(), pending",
+        "this->core().catch_up(), ",
         BTREE,
     ),
     Bug(
@@ -307,54 +291,48 @@ BUGS = [
         "  const auto pairs",
         HASH,
     ),
-    Bug(
+    drop(
         "tips: a dropped index leaves nodes",
         RECOVERY,
-        "    for (void* node : nodes.all) tips::free(node);\n",
-        "",
+        "for (void* node : nodes.all)",
         (unit("src/index/tips/tips_test", "EmptiedIndex/*.LeavesNothingWhenItIsDropped"),),
     ),
-    Bug(
+    drop(
         "tips: an index that is settled is replayed again as it closes",
         REPLAY,
-        "    if (is_settled()) return;\n",
-        "",
+        "if (is_settled())",
         ("tips:hash+full:bytes:bytes",),
     ),
     # --- Plug-ins ---
-    Bug(
+    drop(
         "tips: the hash table changes a link without an undo record",
         HASH_TABLE,
-        "    Memory::add(&place, sizeof place);\n",
-        "",
+        "Memory::add(&place, sizeof place)",
         HASH,
     ),
-    Bug(
+    drop(
         "tips: the binary search tree changes a link without an undo record",
         BST_H,
-        "    Memory::add(&place, sizeof place);\n",
-        "",
+        "Memory::add(&place, sizeof place)",
         BST,
     ),
-    Bug(
+    drop(
         "tips: the binary search tree leaks the node of an erased pair",
         BST_H,
-        "    Memory::free(node);\n",
-        "",
+        "Memory::free(node)",
         BST_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: a split in the binary search tree leaves a pair on both sides",
         BST_H,
-        "    set(*left, nullptr);\n",
-        "",
+        "set(*left, nullptr)",
         BST,
     ),
-    Bug(
+    drop_part(
         "tips: an erase from the binary search tree loses what was right of the pair",
         BST_H,
-        "    set(*end, left != nullptr ? left : right);\n",
-        "    set(*end, left);\n",
+        "set(*end, left != nullptr ? left : right)",
+        " != nullptr ? left : right",
         BST,
     ),
     Bug(
@@ -364,13 +342,12 @@ BUGS = [
         "    Node& left = {planted} ? *child(parent, i) : change(*child(parent, i));\n",
         BTREE,
     ),
-    Bug(
+    drop(
         "tips: the B+-tree forgets the bound of a node that gave entries",
         BTREE_H,
-        "      for (unsigned n = 0; n < moved; ++n) remove(right, 0);\n"
-        "      change(parent).entries[i + 1].key = right.entries[0].key;\n",
-        "      for (unsigned n = 0; n < moved; ++n) remove(right, 0);\n",
+        "change(parent)",
         BTREE,
+        after="balance(Node& parent, unsigned i)",
     ),
     Bug(
         "tips: the hash table misses what a bucket has moved so far",
@@ -405,18 +382,16 @@ BUGS = [
         "      node_ = nullptr;\n",
         ART,
     ),
-    Bug(
+    drop(
         "tips: the radix tree leaks the leaf of an erased pair",
         ART_H,
-        "      Own<Leaf>(&leaf).reset();\n",
-        "",
+        "Own<Leaf>(&leaf)",
         ART_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: a larger node of the radix tree has not got what it was made for",
         ART_H,
-        "    add_to_new(*larger, symbol, art::link_to(leaf));\n",
-        "",
+        "add_to_new(*larger, symbol, art::link_to(leaf))",
         ART,
     ),
     Bug(
@@ -438,18 +413,16 @@ BUGS = [
         "    explicit Locked(Bucket& head) : state_(({planted} ? head : change(head)).state) {\n",
         CLHT,
     ),
-    Bug(
+    drop(
         "tips: the cache-line table leaks a bucket that it has emptied",
         CLHT_H,
-        "    Memory::free(&bucket);\n",
-        "",
+        "Memory::free(&bucket)",
         CLHT_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: the cache-line table leaks a table that was replaced",
         CLHT_H,
-        "      Memory::free(&from);\n",
-        "",
+        "Memory::free(&from)",
         CLHT,
     ),
     Bug(
@@ -476,18 +449,16 @@ BUGS = [
         "        .compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
         LFHASH,
     ),
-    Bug(
+    drop(
         "tips: the lock-free table leaks what it has unlinked",
         LFHASH_H,
-        "    release(spot.at);\n",
-        "",
+        "release(spot.at)",
         LFHASH_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: the lock-free table leaks a level of its directory",
         LFHASH_H,
-        "    release(entries);\n",
-        "",
+        "release(entries)",
         LFHASH,
     ),
     Bug(
@@ -505,19 +476,18 @@ BUGS = [
         "        .compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
         LFBST,
     ),
-    Bug(
+    drop(
         "tips: the lock-free tree leaks the node above an erased leaf",
         LFBST_H,
-        "    Release()(way.node);\n",
-        "",
+        "Release()(way.node)",
         LFBST_STRINGS,
     ),
-    Bug(
+    drop(
         "tips: the lock-free tree leaks an erased leaf",
         LFBST_H,
-        "    release((ends ? *way.slot : other).load(std::memory_order_relaxed));\n",
-        "",
+        "release((ends ? *way.slot : other).load(std::memory_order_relaxed))",
         LFBST,
+        after="take_away(const Way& way, Word key)",
     ),
     Bug(
         "tips: a lookup trusts a walk that an unlinking has met",
@@ -586,11 +556,10 @@ BUGS = [
         "  if (small || (!{planted} && !plugin_.doubts)) inspect({});\n",
         (unit(USER_TEST, "UserPlugin.IsInspectedBeforeItIsRead"),),
     ),
-    Bug(
+    drop(
         "tips: the reserve of an index without its plug-in is not checked",
         CHECK,
-        "  logs.for_each_block(visit);\n  reserve.for_each_block(visit);\n",
-        "  logs.for_each_block(visit);\n",
+        "reserve.for_each_block",
         (unit(USER_TEST, "UserPlugin.HasItsLogsCheckedWhereItIsUnknown"),),
     ),
 ]

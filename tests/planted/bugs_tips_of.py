@@ -1,6 +1,6 @@
 """Bugs of TipsOf."""
 
-from bug import Bug, unit
+from bug import Bug, drop, swap_part, unit
 
 MAP = ("tips_of:map", "tips_of")
 FLAT = ("tips_of:flat_map", "tips_of")
@@ -19,32 +19,30 @@ FLUSH = (
 )
 
 BUGS = [
-    Bug(
+    drop(
         "tips_of: a page is stored to before its copy is durable",
         PAGES,
-        "  pm().fence();  // the copy is durable before the first store to the page\n",
-        "",
+        "pm().fence()",
         MAP,
+        after="Pages::open(",
     ),
-    Bug(
+    drop(
         "tips_of: whole extents are stored to before their copies are durable",
         PAGES,
-        "  pm().fence();  // the copies are durable before the first store to these pages\n",
-        "",
+        "pm().fence()",
         MAP,
+        after="Pages::open_all(",
     ),
-    Bug(
+    drop(
         "tips_of: a copy is not flushed",
         PAGES,
-        "  pm().flush(range.copy(page), kPage);  // with the fence of the caller\n",
-        "",
+        "pm().flush(range.copy(page), kPage)",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: a record is not flushed",
         PAGES,
-        "  pm().flush(&range.record(page), sizeof record);  // with the fence of the caller\n",
-        "",
+        "pm().flush(&range.record(page), sizeof record)",
         MAP,
     ),
     Bug(
@@ -55,26 +53,23 @@ BUGS = [
         "  pm().fence();",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: pages stay writable after a commit",
         PAGES,
-        "    if (!protect(first.range(*this).page(first.page), count * kPage)) protected_ = "
-        "false;\n",
-        "",
+        "if (!protect(first.range(*this).page(first.page), count * kPage))",
         MAP,
+        after="std::sort(",
     ),
-    Bug(
+    drop(
         "tips_of: new pages are not protected",
         PAGES,
-        "  protect_range(ranges_.back());\n",
-        "",
+        "protect_range(ranges_.back())",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: dirty pages are not flushed",
         PAGES,
-        FLUSH,
-        "",
+        "pm().flush(dirty.range(*this).page(dirty.page), kPage)",
         MAP,
     ),
     Bug(
@@ -95,11 +90,12 @@ BUGS = [
         "      pm().flush(dirty.range(*this).page(dirty.page), kPage);\n",
         MAP,
     ),
-    Bug(
+    swap_part(
         "tips_of: the epoch ends before what changed is durable",
         PAGES,
-        "  pm().commit(header_.epoch, epoch() + 1);  // fences first\n",
-        "  pm().publish(header_.epoch, epoch() + 1);\n",
+        "pm().commit(header_.epoch, epoch() + 1)",
+        "commit",
+        "publish",
         MAP,
     ),
     Bug(
@@ -109,33 +105,30 @@ BUGS = [
         "      if ({planted} ? record.epoch == 0 : record.epoch != epoch() || record.check",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: recovery puts nothing back",
         PAGES,
-        "      put_back(range, page);\n      found = true;\n",
-        "      found = true;\n",
+        "put_back(range, page)",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: what is put back is not flushed",
         PAGES,
-        "  pm().flush(to, kPage);  // with the fence of end_epoch()\n",
-        "",
+        "pm().flush(to, kPage)",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: an exception takes nothing back",
         PAGES,
-        "  for (const Dirty& dirty : dirty_) put_back(dirty.range(*this), dirty.page);\n",
-        "",
+        "for (const Dirty& dirty : dirty_) put_back",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: a new extent is not flushed",
         PAGES,
-        "    pm().flush(extent, sizeof header + pages * sizeof(PageRecord));\n",
-        "",
+        "pm().flush(extent, sizeof header + pages * sizeof(PageRecord))",
         FLAT,
+        after="retry_when_full(pool_, [&] {",
     ),
     Bug(
         "tips_of: a container counts as there before it is made",
@@ -146,32 +139,28 @@ BUGS = [
         "  type_.construct(container());\n",
         MAP,
     ),
-    Bug(
+    drop(
         "tips_of: an empty container leads to the program",
         TABLE,
-        "  type_.settle(container());\n",
-        "",
+        "type_.settle(container())",
         (unit(TEST, "RefusalTest.NoRobinMapThatWasMovedFrom"),),
     ),
-    Bug(
+    drop(
         "tips_of: a freed block goes to two owners",
         BLOCKS,
-        "    arena().free[number] = pages_.pool().at<FreeBlock>(block)->next;\n",
-        "",
+        "arena().free[number] = pages_",
         (unit(TEST, "BlocksTest.*"), "tips_of:map"),
     ),
-    Bug(
+    drop(
         "tips_of: the rest of an extent is forgotten",
         BLOCKS,
-        "    push(number, begin + arena().cut);\n",
-        "",
+        "push(number, begin + arena().cut)",
         FLAT,
     ),
-    Bug(
+    drop(
         "tips_of: the trial looks at no address",
         TRIAL,
-        "    found = process.at(word);\n",
-        "",
+        "found = process",
         (unit(TEST, "RefusalTest.*"),),
     ),
 ]

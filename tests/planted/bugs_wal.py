@@ -12,6 +12,8 @@ from bug import (
     WAL,
     WAL_RECORD,
     Bug,
+    drop,
+    swap_part,
 )
 
 BUGS = [
@@ -48,14 +50,14 @@ BUGS = [
         "        pm_.persist(&record, sizeof record);\n        pm_.store(record.check, check);\n",
         LOG,
     ),
-    Bug(
+    swap_part(
         "an END is not fenced: the tail stops at it, and other writers' records are lost",
         STRIPE,
-        "        // Durable before the buffer is used for others: their records might be all that "
-        "is found.\n"
-        "        pm_.persist(&record, sizeof record);\n",
-        "        pm_.flush(&record, sizeof record);\n",
+        "pm_.persist(&record, sizeof record)",
+        "persist",
+        "flush",
         LOG,
+        after="Stripe::end(",
     ),
     Bug(
         "a head table counts before it is flushed",
@@ -108,11 +110,10 @@ BUGS = [
         "writer.finish(seed_, {planted} ? read_tails() : cut.tails)",
         LOG,
     ),
-    Bug(
+    drop(
         "a stripe's start is not durable before its segments are freed",
         SEGMENTS,
-        "    pool_.pm().flush(&layout_.start, sizeof begin);\n",
-        "",
+        "pool_.pm().flush",
         LOG,
     ),
     Bug(
@@ -123,11 +124,12 @@ BUGS = [
         "    return *head;\n",
         LOG,
     ),
-    Bug(
+    swap_part(
         "segments that an interrupted reclamation left are forgotten",
         SEGMENTS,
-        "  freed_ = freed;\n",
-        "  freed_ = start();\n",
+        "freed_ = freed;",
+        "= freed",
+        "= start()",
         LOG,
     ),
     Bug(

@@ -6,6 +6,9 @@ the schedule fuzzer, the storm or a unit test, to notice each.
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
     tests/planted/planted_bugs.py --by schedules     those that the schedule fuzzer must notice
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
+    tests/planted/planted_bugs.py --syntax           only that the sources with the bugs compile
+    tests/planted/planted_bugs.py --campaign         which test notices each first
+    tests/planted/planted_bugs.py --page             docs/planted-bugs.md from the campaign's table
 
 All bugs are planted in one copy, which is built once: where a bug changes lines, the copy has both
 versions, and the environment of a run says which bug it has, if any. Ends with 1 if a bug survives
@@ -13,7 +16,6 @@ or does not fit, or if the sources without a bug fail.
 """
 
 import argparse
-import collections
 import concurrent.futures
 import os
 import re
@@ -22,29 +24,24 @@ import sys
 import time
 from pathlib import Path
 
+import campaign
+import first_notice
+import syntax
+from bug import ROOT
 from bugs import BUGS
+from plant import VARIABLE, collisions, copy_sources, misfit_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PRESET = "instrumented"
 # The build should be quick; the programs need neither speed nor debugging information.
 FLAGS = "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -D_GLIBCXX_ASSERTIONS"
-VARIABLE = "PERDIX_PLANTED"
 TIMEOUT = 3600  # seconds; the explorer itself notices an opening that hangs
-SWITCH = f"""#pragma once
-#include <cstdlib>
-
-/// Whether this process has the bug of that number.
-inline bool planted(int number) {{
-  static const char* const wanted = std::getenv("{VARIABLE}");
-  static const int bug = wanted != nullptr ? std::atoi(wanted) : -1;
-  return bug == number;
-}}
-"""
 # The program of each kind of subject, and where it is built.
 PROGRAMS = {
     "explorer": ("crash_explorer", "tests/crash"),
     "schedules": ("schedule_fuzzer", "tests/linearizability"),
     "storm": ("perdix_storm", "tests/storm"),
+    "conformance": ("perdix_conformance", "tests/conformance"),
+    "kill": ("perdix_kill", "tests/kill"),
 }
 UNIT = "unit"  # of those whose subject names a test program
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
@@ -53,151 +50,6 @@ _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
 _FINDING = re.compile(r"FINDING in episode (\d+), (.*)")
 _FAILED_CASE = re.compile(r"\[  FAILED  \] (\S+)")
 _SCHEDULE = re.compile(r"(.*): (seed \d+) is not durably linearizable\n(.*)")
-
-# The lines [begin, end) of a file, and what bug `number` has in their place.
-Change = collections.namedtuple("Change", "begin end number lines")
-
-
-def fits(bug):
-    """Whether the bug's text is in the sources once, and does not begin inside an indentation."""
-    sound = (ROOT / bug.path).read_text()
-    before, found, after = sound.partition(bug.before)
-    whole = not bug.before.startswith(" ") or before.endswith("\n")
-    return found != "" and bug.before not in after and whole
-
-
-def misfits():
-    return [bug for bug in BUGS if not fits(bug) or declares(bug) or breaks_off(bug)]
-
-
-def change_of(number, bug, lines):
-    """The lines that a bug changes."""
-    sound = "".join(lines)
-    wrong = sound.replace(bug.before, bug.after).splitlines(keepends=True)
-    begin = 0
-    while lines[begin] == wrong[begin]:
-        begin += 1
-    after = 0
-    while after < min(len(lines), len(wrong)) - begin and lines[-1 - after] == wrong[-1 - after]:
-        after += 1
-    return Change(begin, len(lines) - after, number, wrong[begin : len(wrong) - after])
-
-
-def declares(bug):
-    """Whether the lines that a bug changes are a declaration: others could not use it, since the
-    two versions stand in blocks."""
-    if "{planted}" in bug.after:
-        return False
-    lines = (ROOT / bug.path).read_text().splitlines(keepends=True)
-    change = change_of(0, bug, lines)
-    sound = "".join(lines[change.begin : change.end])
-    one = sound.count(";") == 1
-    return one and re.match(r"\s*(const|auto|static)\b[^;()]*?\b\w+ = ", sound) is not None
-
-
-def breaks_off(bug):
-    """Whether the lines that a bug changes end within a statement."""
-    if "{planted}" in bug.after:
-        return False
-    lines = (ROOT / bug.path).read_text().splitlines(keepends=True)
-    change = change_of(0, bug, lines)
-    for some in (lines[change.begin : change.end], change.lines):
-        code = "".join(line.split("//")[0] for line in some).strip()
-        if code and code[-1] not in ";}":
-            return True
-    return False
-
-
-def overlapping(changes):
-    """Groups of changes whose lines overlap, by their place."""
-    groups = []
-    for change in sorted(changes):
-        if groups and change.begin < max(other.end for other in groups[-1]):
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    return groups
-
-
-def versions(lines, group):
-    """The sound lines of a group, numbered as in the source, and those of each of its bugs, one of
-    which is run."""
-    begin, end = group[0].begin, max(change.end for change in group)
-    text = ""
-    for change in group:
-        wrong = lines[begin : change.begin] + change.lines + lines[change.end : end]
-        text += f"if (::planted({change.number})) {{\n{''.join(wrong)}}} else "
-    sound = "".join(lines[begin:end])
-    return begin, end, text + f"{{\n#line {begin + 1}\n{sound}}}\n#line {end + 1}\n"
-
-
-def plant(text, bugs):
-    """The source with all of these (number, bug) in it. Its lines keep their numbers, so that call
-    sites have the same names without a bug: persist_mutation.py takes this explorer, too."""
-    # Those that change a part of a statement say themselves where the switch is. One that is there
-    # for the explorer of another subject, too, has several numbers.
-    numbers = collections.defaultdict(list)
-    for number, bug in bugs:
-        if "{planted}" in bug.after:
-            numbers[bug.before, bug.after].append(number)
-    for (before, after), same in numbers.items():
-        if before not in text:
-            raise RuntimeError(f"another bug is in the way of {BUGS[same[0]].name}")
-        switch = " || ".join(f"::planted({number})" for number in same)
-        switched = after.replace("{planted}", f"({switch})")
-        more = switched.count("\n") - before.count("\n")
-        switched = switched.replace("\n", " ", more) if more > 0 else switched + "\n" * -more
-        text = text.replace(before, switched)
-    lines = text.splitlines(keepends=True)
-    changes = [change_of(n, bug, lines) for n, bug in bugs if "{planted}" not in bug.after]
-    for group in reversed(overlapping(changes)):
-        begin, end, both = versions(lines, group)
-        lines[begin:end] = [both]
-    return '#include "planted.h"\n#line 1\n' + "".join(lines)
-
-
-def write(path, content):
-    """Files that are right keep their time, so little is built."""
-    if not path.is_file() or path.read_bytes() != content:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-
-def bugs_by_file():
-    """(number, bug) of each file that has some."""
-    bugs_of = collections.defaultdict(list)
-    for number, bug in enumerate(BUGS):
-        bugs_of[bug.path].append((number, bug))
-    return bugs_of
-
-
-def collisions():
-    """What is said of files whose bugs can't be planted beside each other."""
-    said = []
-    for path, bugs in bugs_by_file().items():
-        try:
-            plant((ROOT / path).read_text(), bugs)
-        except RuntimeError as collision:
-            said.append(f"{path}: {collision}")
-    return said
-
-
-def copy_sources(tree):
-    """Brings the copy up to date, bugs included."""
-    bugs_of = bugs_by_file()
-    listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
-    )
-    for name in listed.stdout.splitlines():
-        source = ROOT / name
-        if not source.is_file():
-            continue
-        content = source.read_bytes()
-        if name in bugs_of:
-            content = plant(content.decode(), bugs_of[name]).encode()
-        write(tree / name, content)
-        (tree / name).chmod(source.stat().st_mode)
-    write(tree / "src/planted.h", SWITCH.encode())
 
 
 def build(tree, jobs, programs):
@@ -343,21 +195,41 @@ def wanted(bug, arguments):
     return named and (not arguments.by or arguments.by in kinds)
 
 
-def run(arguments):
+def path_of(tree, program):
+    """Where the copy has the program of a kind, or a test program."""
+    if program in PROGRAMS:
+        name, folder = PROGRAMS[program]
+        program = f"{folder}/{name}"
+    return str(tree / "build" / PRESET / program)
+
+
+def build_copy(arguments, programs):
+    """Makes and builds the copy. Returns where a program of it is."""
     tree = arguments.work / "tree"
     copy_sources(tree)
-    chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
-    subjects = {subject for _, bug in chosen for subject in bug.subjects}
-    kinds = {kind_of(subject) for subject in subjects}
-    tests = {subject.split()[1] for subject in subjects if kind_of(subject) == UNIT}
-    targets = [PROGRAMS[kind][0] for kind in kinds if kind != UNIT]
-    targets += [Path(test).name for test in tests]
+    targets = {Path(path_of(tree, program)).name for program in programs}
     if errors := build(tree, arguments.jobs, sorted(targets)):
         sys.exit(f"the copy does not build:\n{errors[-4000:]}")
-    programs = {UNIT: tree / "build" / PRESET}
-    for kind in kinds - {UNIT}:
-        name, folder = PROGRAMS[kind]
-        programs[kind] = str(tree / "build" / PRESET / folder / name)
+    return lambda program: path_of(tree, program)
+
+
+def run_campaign(arguments):
+    """Finds out which test notices each bug first. Returns 1 if a test fails without a bug."""
+    numbers = [n for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
+    left = list(campaign.left_of(numbers, first_notice.read_table(), arguments.again))
+    print(f"{len(left)} of {len(numbers)} bugs are not in the table")
+    path_in_copy = build_copy(arguments, campaign.programs_of(left))
+    return campaign.run(left, arguments.jobs, path_in_copy)
+
+
+def run(arguments):
+    chosen = [(n, bug) for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
+    subjects = {subject for _, bug in chosen for subject in bug.subjects}
+    kinds = {kind_of(subject) for subject in subjects} - {UNIT}
+    tests = {subject.split()[1] for subject in subjects if kind_of(subject) == UNIT}
+    place_of = build_copy(arguments, kinds | tests)
+    programs = {UNIT: arguments.work / "tree/build" / PRESET}
+    programs |= {kind: place_of(kind) for kind in kinds}
     if failure := failure_without_bug(programs, chosen, arguments):
         sys.exit(f"without a bug there is a failure: {failure}")
     start = time.monotonic()
@@ -376,21 +248,36 @@ def run(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="only that each bug fits the sources")
+    parser.add_argument("--syntax", action="store_true", help="only that they compile")
+    parser.add_argument("--sample", type=int, default=0, help="sources of --syntax; default all")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--campaign", action="store_true", help="which test notices each first")
+    parser.add_argument("--again", action="store_true", help="also those that the table has")
+    parser.add_argument("--page", action="store_true", help="write the page about the table")
     parser.add_argument("--only", default="", help="only bugs whose file or name contains this")
     parser.add_argument("--by", choices=(*PROGRAMS, UNIT), help="only bugs for it to notice")
     parser.add_argument("--work", type=Path, default=ROOT / "build/planted")
     parser.add_argument("--images", type=int, default=32000, help="of an exploration, at most")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    wrong = misfits()
-    for bug in wrong:
-        print(f"does not fit {bug.path}: {bug.name}")
+    if arguments.page:
+        rows = sorted(first_notice.read_table().values())
+        first_notice.PAGE.write_text(first_notice.page(rows, len(BUGS)))
+        return 0
+    wrong = {bug.name: misfit for bug in BUGS if (misfit := misfit_of(bug))}
+    for name, misfit in wrong.items():
+        print(f"does not fit: {name}: {misfit}")
     collided = [] if wrong else collisions()
     for collision in collided:
         print(collision)
     if arguments.check or wrong or collided:
         print(f"{len(BUGS) - len(wrong)} of {len(BUGS)} planted bugs fit the sources")
         return 1 if wrong or collided else 0
+    if arguments.syntax:
+        tree = arguments.work / "syntax"
+        return syntax.check(tree, arguments.jobs, arguments.sample, arguments.seed)
+    if arguments.campaign:
+        return run_campaign(arguments)
     return run(arguments)
 
 

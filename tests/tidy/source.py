@@ -20,6 +20,15 @@ def _blank(text):
     return re.sub(r"[^\n]", " ", text)
 
 
+def code_of(text):
+    """The text with comments and the contents of strings blanked; directives are still there."""
+
+    def blanked(match):
+        return _blank(match[0]) if match["comment"] else '"' + _blank(match[0][1:-1]) + '"'
+
+    return _TOKEN.sub(blanked, text)
+
+
 class Source:
     """One file. `path` is relative to the root of the repository and uses '/'."""
 
@@ -44,15 +53,11 @@ class Source:
             self.comment_lines.update(range(first, first + match[0].count("\n") + 1))
             return _blank(match[0])
 
-        def without_strings(match):
-            return '"' + _blank(match[0][1:-1]) + '"'
-
         uncommented = _TOKEN.sub(without_comments, self.text)
         self.includes = [
             (self.line_of(m.start(1)), m[1] == '"', m[2]) for m in _INCLUDE.finditer(uncommented)
         ]
-        #: The text with comments and the contents of strings blanked; directives are still there.
-        self.code = _TOKEN.sub(without_strings, uncommented)
+        self.code = code_of(self.text)
 
     def line_of(self, position):
         return self.text.count("\n", 0, position) + 1
