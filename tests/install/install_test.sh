@@ -93,4 +93,28 @@ eval "flags=($(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs perdix))"
 "$CXX" -std=c++20 "$outside/main.cc" -o "$work/outside-pkg-config" "${flags[@]}"
 LD_LIBRARY_PATH=$(dirname -- "$pc") check_runs "$work/outside-pkg-config"
 
+say "a program has the engines only that it uses, or all if it opens indexes by name"
+engines=$(sed -n 's/^set(PERDIX_ALL_ENGINES \(.*\))$/\1/p' "$here/../../cmake/engines.cmake")
+[[ -n $engines ]] || fail "cmake/engines.cmake lists no engines"
+has_engine() { nm -C "$1" | grep -q "index::$2::engine_set"; }  # <program> <engine>
+export LD_LIBRARY_PATH
+LD_LIBRARY_PATH=$(dirname -- "$pc")
+for program in one by_name; do
+  "$CXX" -std=c++20 "$outside/$program.cc" -o "$work/$program" "${flags[@]}"
+  check_runs "$work/$program"
+done
+if [[ -n $(find "$prefix" -name libperdix.a) ]]; then
+  for engine in $engines; do
+    has_engine "$work/by_name" "$engine" || fail "by_name lacks the engine $engine"
+    if [[ $engine == sptree ]]; then continue; fi
+    ! has_engine "$work/one" "$engine" || fail "one has the engine $engine, which it doesn't use"
+  done
+
+  say "a program leaves an index alone whose engine it doesn't have"
+  [[ $("$work/one" "$work/by_name.pool") == "two crates of pears" ]] || fail "one can't work beside it"
+  answer=$("$work/one" "$work/by_name.pool" stock) && fail "one dropped it"
+  [[ $answer == *"cceh"*"doesn't have"* ]] || fail "one said: $answer"
+  check_runs "$work/by_name"
+fi
+
 say "passed"
