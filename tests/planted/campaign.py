@@ -65,7 +65,8 @@ class Ladder:
         for step in steps_of(bug):
             after = self._notice(step, number)
             if after is not None:
-                return first_notice.row_of(bug, step.kind, after, step.subject)
+                program = f"{step.program} " if step.program != step.kind else ""
+                return first_notice.row_of(bug, step.kind, after, program + step.subject)
         return first_notice.row_of(bug, first_notice.NONE, 0, first_notice.NONE)
 
     def _notice(self, step, number):
