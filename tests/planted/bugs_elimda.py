@@ -22,12 +22,10 @@ BUGS = [
     Bug(
         "elimda: a pair counts before it is there",
         ELIM_INSERT,
-        "    pm().store(pair.key, key);\n"
-        "    pm().store(pair.value, value);\n"
+        "    store_integers(pair, key, value);\n"
         "    pm().store(word, head.pack());  // the commit\n",
         "    pm().store(word, head.pack());\n"
-        "    pm().store(pair.key, key);\n"
-        "    pm().store(pair.value, value);\n",
+        "    store_integers(pair, key, value);\n",
         ELIM,
     ),
     Bug(
@@ -112,7 +110,7 @@ BUGS = [
     Bug(
         "elimda: an erase leaves its strings",
         ELIM_MODIFY,
-        "  Keys::free(session, pair.key);\n  Values::free(session, pair.value);\n",
+        "  Keys::free(session, pair.key);\n  codec_.free(session, pair.value);\n",
         "  Keys::free(session, pair.key);\n",
         ELIM_STRINGS,
     ),
@@ -239,8 +237,8 @@ BUGS = [
     Bug(
         "elimda: an update is not durable where the pair is in flight or in a D-bucket",
         ELIM_MODIFY,
-        "    pm().publish(word, value);  // the commit\n",
-        "    pm().store(word, value);\n",
+        "    pm().publish(word, value.word());  // the commit\n",
+        "    pm().store(word, value.word());\n",
         ELIM,
     ),
 ]
