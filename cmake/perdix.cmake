@@ -48,6 +48,15 @@ target_compile_options(perdix_options INTERFACE
 if(PERDIX_MARCH)
   target_compile_options(perdix_options INTERFACE -march=${PERDIX_MARCH})
 endif()
+
+# perdix_baseline(source...)
+# Sources that may run before it is known whether the processor has what PERDIX_MARCH allows: they
+# are compiled for every processor of the kind (src/pm/processor.h).
+function(perdix_baseline)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "${PERDIX_BASELINE}" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # The thread-local variables of other libraries (liburcu's) are plain pointers: no access needs to
 # ask whether they must be initialized first. GCC's option; clang has none like it, and asks.
 include(CheckCXXCompilerFlag)
