@@ -70,6 +70,12 @@ endif()
 # For what is neither the library nor a program that computes a lot: it may compile faster instead.
 target_compile_options(perdix_options INTERFACE
   "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:PERDIX_COMPUTES>>>:${PERDIX_OUTER_OPTIONS}>")
+
+# For what runs for a moment in a build that is otherwise fully optimised: command lines, reports.
+set(PERDIX_BRIEF_OPTIONS "")
+if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+  set(PERDIX_BRIEF_OPTIONS "$<$<CONFIG:Release>:-O1>")
+endif()
 target_link_libraries(perdix_options INTERFACE fmt::fmt)
 target_include_directories(perdix_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
