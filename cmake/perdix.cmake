@@ -48,6 +48,15 @@ target_compile_options(perdix_options INTERFACE
 if(PERDIX_MARCH)
   target_compile_options(perdix_options INTERFACE -march=${PERDIX_MARCH})
 endif()
+
+# perdix_baseline(source...)
+# Sources that may run before it is known whether the processor has what PERDIX_MARCH allows: they
+# are compiled for every processor of the kind (src/pm/processor.h).
+function(perdix_baseline)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "${PERDIX_BASELINE}" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # The thread-local variables of other libraries (liburcu's) are plain pointers: no access needs to
 # ask whether they must be initialized first. GCC's option; clang has none like it, and asks.
 include(CheckCXXCompilerFlag)
@@ -61,6 +70,12 @@ endif()
 # For what is neither the library nor a program that computes a lot: it may compile faster instead.
 target_compile_options(perdix_options INTERFACE
   "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:PERDIX_COMPUTES>>>:${PERDIX_OUTER_OPTIONS}>")
+
+# For what runs for a moment in a build that is otherwise fully optimised: command lines, reports.
+set(PERDIX_BRIEF_OPTIONS "")
+if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+  set(PERDIX_BRIEF_OPTIONS "$<$<CONFIG:Release>:-O1>")
+endif()
 target_link_libraries(perdix_options INTERFACE fmt::fmt)
 target_include_directories(perdix_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)

@@ -130,13 +130,13 @@ struct PoolInfo {
 class Pool {
  public:
   /// Creates a pool. Throws already_exists, out_of_space, invalid_argument, no_threads, io_error;
-  /// then no file is left.
+  /// then no file is left. Throws unsupported if the processor lacks what perdix was compiled for.
   static Pool create(const std::filesystem::path& path, const PoolOptions& options = {});
 
   /// Opens a pool and repairs what a crash left. Throws not_found, not_a_pool, truncated,
   /// newer_format, older_format, corrupt, in_use (also if the pool has a fixed address, and that is
-  /// taken), needs_check (see verify()), out_of_space,
-  /// no_threads, io_error; the file is then what it was. An index that is damaged, or of an engine
+  /// taken), needs_check (see verify()), out_of_space, no_threads, io_error, unsupported (as
+  /// create()); the file is then what it was. An index that is damaged, or of an engine
   /// that is not known, keeps no other one from being used. Cost: independent of the size of the
   /// pool, but for one line per 16 MiB; a copy that skipped zeros gets its space back where indexes
   /// use it. After a crash of a pool whose stores are synced by page, what the kernel has cached of

@@ -18,6 +18,7 @@
 #include <perdix/tips_c.h>
 
 #include "index/tips/c_plugin.h"
+#include "pm/processor.h"
 
 namespace {
 
@@ -153,6 +154,7 @@ namespace {
 template <class Open>
 perdix_pool* open_pool(const char* path, const perdix_pool_options* options, const Open& open) {
   return guarded_object([&] {
+    perdix::detail::pm::require_processor();
     PoolOptions wanted;
     auto plugins = std::make_shared<Plugins>();
     if (options != nullptr) {

@@ -8,6 +8,7 @@
 #include <perdix/pool.h>
 
 #include "index/engine.h"
+#include "pm/processor.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
@@ -172,6 +173,7 @@ void drop_index(detail::pool::PoolCore& core, std::string_view name) {
 Pool::Pool(std::shared_ptr<detail::pool::PoolCore> core) : core_(std::move(core)) {}
 
 Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
+  detail::pm::require_processor();
   return detail::pool::as_errors([&] {
     detail::index::require_plugins(options.plugins);
     return Pool(detail::pool::PoolCore::create(path, options));
@@ -179,6 +181,7 @@ Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options)
 }
 
 Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
+  detail::pm::require_processor();
   return detail::pool::as_errors([&] {
     detail::index::require_plugins(options.plugins);
     return Pool(finish_drops(detail::pool::PoolCore::open(path, options)));
@@ -200,6 +203,7 @@ Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& 
 }
 
 CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& options) {
+  detail::pm::require_processor();
   return detail::pool::as_errors([&] { return verify_pool(path, options); });
 }
 

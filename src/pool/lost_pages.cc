@@ -20,7 +20,7 @@ namespace {
 using pm::NoFork;
 
 // NoFork guards changes of the list and of the handler.
-std::atomic<LostPages*> first{nullptr};
+std::atomic<LostPages*> first_pool{nullptr};
 std::atomic<int> readers{0};      // of the list
 struct sigaction handler_before;  // where errors go whose address is no pool's
 
@@ -59,14 +59,14 @@ void on_bus_error(int signal, siginfo_t* info, void* context) noexcept {
 
 LostPages::LostPages(pm::Mapping& mapping, Health& health) : mapping_(mapping), health_(health) {
   const NoFork no_fork;
-  next_ = first.load();
-  first = this;
+  next_ = first_pool.load();
+  first_pool = this;
 }
 
 LostPages::~LostPages() {
   {
     const NoFork no_fork;
-    std::atomic<LostPages*>* place = &first;
+    std::atomic<LostPages*>* place = &first_pool;
     while (*place != this) place = &(*place).load()->next_;
     *place = next_.load();
   }
@@ -84,7 +84,7 @@ bool LostPages::contains(const void* address) const noexcept {
 
 bool LostPages::replace(const void* address) noexcept {
   const Reading reading;
-  for (LostPages* pool = first; pool != nullptr; pool = pool->next_) {
+  for (LostPages* pool = first_pool; pool != nullptr; pool = pool->next_) {
     if (!pool->contains(address)) continue;
     pool->health_.set_page_lost();
     return pool->mapping_.replace_lost_page(address);

@@ -26,12 +26,10 @@ BUGS = [
     Bug(
         "elimda: a pair counts before it is there",
         ELIM_INSERT,
-        "    pm().store(pair.key, key);\n"
-        "    pm().store(pair.value, value);\n"
+        "    store_integers(pair, key, value);\n"
         "    pm().store(word, head.pack());  // the commit\n",
         "    pm().store(word, head.pack());\n"
-        "    pm().store(pair.key, key);\n"
-        "    pm().store(pair.value, value);\n",
+        "    store_integers(pair, key, value);\n",
         ELIM,
     ),
     Bug(
@@ -111,7 +109,7 @@ BUGS = [
     drop(
         "elimda: an erase leaves its strings",
         ELIM_MODIFY,
-        "Values::free(session, pair.value)",
+        "codec_.free(session, pair.value)",
         ELIM_STRINGS,
     ),
     # --- Relocation ---
@@ -232,7 +230,7 @@ BUGS = [
     store_for_publish(
         "elimda: an update is not durable where the pair is in flight or in a D-bucket",
         ELIM_MODIFY,
-        "pm().publish(word, value)",
+        "pm().publish(word, value.word())",
         ELIM,
     ),
 ]

@@ -11,7 +11,7 @@ pm/access.h and pm/persist.h from which the hooks are cut, and of all files that
 3. The normal object must contain no name of a call site's file; an instrumented one must, which
    shows that this would be seen.
 
-tests/zero_cost/zero_cost.py [--compiler g++] [--objdump objdump] [--march native]
+tests/zero_cost/zero_cost.py [--compiler g++] [--objdump objdump] [--march x86-64-v2]
 """
 
 import argparse
@@ -175,7 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--objdump", default="objdump")
-    parser.add_argument("--march", default="native", help="empty: the compiler's default")
+    parser.add_argument("--march", default="x86-64-v2", help="empty: the compiler's default")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="perdix-zero-cost-") as folder:
         try:

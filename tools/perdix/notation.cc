@@ -95,12 +95,10 @@ char unescaped_letter(char letter) {
 }
 
 [[noreturn]] void refuse_escape(std::string_view text, std::size_t at) {
-  throw Error(
-      Errc::invalid_argument,
-      fmt::format(
-          "'{}' is no escape sequence (they are \\\\ \\t \\n \\r \\xHH); if backslashes stand for "
-          "themselves, use --plain",
-          escape(text.substr(at + 1, 3)).insert(0, "\\")));
+  throw Error(Errc::invalid_argument, fmt::format("'\\{}' is no escape sequence (they are \\\\ \\t "
+                                                  "\\n \\r \\xHH); if backslashes stand for "
+                                                  "themselves, use --plain",
+                                                  escape(text.substr(at + 1, 3))));
 }
 
 std::string from_hex(std::string_view text) {

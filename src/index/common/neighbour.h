@@ -34,12 +34,13 @@ inline std::optional<std::uint64_t> predecessor(std::uint64_t key) {
   return key - 1;
 }
 inline std::optional<std::string> predecessor(std::string_view key) {
-  if (key.empty()) return std::nullopt;
-  std::string before(key.substr(0, key.size() - 1));
+  std::optional<std::string> before;  // made in place: a string that long is not moved out of it
+  if (key.empty()) return before;
+  before.emplace(key.substr(0, key.size() - 1));
   if (key.back() == '\0') return before;
-  before.reserve(kMaxKeySize);
-  before.push_back(static_cast<char>(key.back() - 1));
-  before.resize(kMaxKeySize, '\xff');
+  before->reserve(kMaxKeySize);
+  before->push_back(static_cast<char>(key.back() - 1));
+  before->resize(kMaxKeySize, '\xff');
   return before;
 }
 

@@ -95,7 +95,8 @@ class Bucket {
 
   /// Calls visit(i, entry) for entries that match, in the order of slots, until it returns true.
   template <class Visit>
-  bool find_entry(const FingerprintCode& code, Signature signature, Visit visit) const {
+  [[gnu::always_inline]] bool find_entry(const FingerprintCode& code, Signature signature,
+                                         Visit visit) const {
     const unsigned group = code.group(signature);
     const unsigned end = group_end(code, group);
     const std::uint16_t value = code.value(signature);
@@ -181,7 +182,7 @@ class Bucket {
 
   /// Calls visit(i) for D pairs that match, from the oldest on, until it returns true.
   template <class Visit>
-  bool find_d(Signature signature, Visit visit) const {
+  [[gnu::always_inline]] bool find_d(Signature signature, Visit visit) const {
     const std::uint8_t print = print_of(signature);
     const unsigned count = d_count();
     for (unsigned i = 0; i < count; i += 16) {

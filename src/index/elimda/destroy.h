@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "index/common/codec.h"
+#include "index/common/value_codec.h"
 #include "index/elimda/bits.h"
 #include "index/elimda/collecting_log.h"
 #include "index/elimda/elimda.h"
@@ -13,21 +14,22 @@
 
 namespace perdix::detail::index::elimda {
 
-template <class K, class V>
+template <class K>
 class Destroyer {
  public:
-  Destroyer(pool::PoolCore& pool, Root& root, std::uint64_t& word)
+  Destroyer(pool::PoolCore& pool, Root& root, std::uint64_t& word, Kind value_kind)
       : pool_(pool),
         root_(root),
         word_(word),
         shape_(shape_of(pool, root)),
         keys_(pool),
+        codec_(pool, value_kind),
         backup_(pool, root, shape_),
         logs_(pool, root, shape_),
         table_(pool, root, shape_) {}
 
   void run() {
-    if constexpr (!Codec<K>::kInline || !Codec<V>::kInline) free_strings();
+    if (!Codec<K>::kInline || !codec_.is_inline()) free_strings();
     free_segments();
     free_chunks();
     if (const pm::Offset area = pm::load(root_.log_area); area != pm::kNull)
@@ -117,7 +119,7 @@ class Destroyer {
   void kill(const pm::Change& change, const Pair& pair) {
     alloc::Session session = pool_.allocator().session();
     Codec<K>::free(session, pair.key);
-    Codec<V>::free(session, pair.value);
+    codec_.free(session, pair.value);
     session.commit(change);
   }
 
@@ -178,18 +180,19 @@ class Destroyer {
   std::uint64_t& word_;
   const Shape shape_;
   const Codec<K> keys_;
+  const ValueCodec codec_;
   BackupLog backup_;
   CollectingLogs logs_;
   PmTable table_;
 };
 
-template <class K, class V>
-void Map<K, V>::destroy(pool::PoolCore& pool, std::uint64_t& word) {
+template <class K>
+void WordIndex<K>::destroy(pool::PoolCore& pool, std::uint64_t& word, Kind value_kind) {
   const pm::Offset offset = pm::load(word);
   if (offset == pm::kNull) return;
   if (!pool.contains(offset, sizeof(Root)) || offset % alignof(Root) != 0)
     pool::throw_corrupt(pool, "a root", offset);
-  Destroyer<K, V>(pool, *pool.at<Root>(offset), word).run();
+  Destroyer<K>(pool, *pool.at<Root>(offset), word, value_kind).run();
 }
 
 }  // namespace perdix::detail::index::elimda

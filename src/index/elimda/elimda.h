@@ -18,11 +18,10 @@
 //   recovery.{h,cc}        what happens on open: creation
 //   resumer.h              segments come back into DRAM
 //   destroy.h              frees all of an index that is dropped
-//   check.cc               verification of the invariants of layout.h (E1-E8); statistics
+//   check.h                verification of the invariants of layout.h (E1-E8); statistics
 //
-// The headers after pm_table.h define members of Map, and map.h includes them. In place of an
-// elimda.cc there are map_*.cc: each instantiates Map for one combination of kinds, so that they
-// compile in parallel.
+// The headers after pm_table.h define members of WordIndex; elimda.cc includes them and
+// instantiates it.
 //
 // A pair is first written to a collecting log (unless caches are volatile). From there it moves to
 // the backup log and the DRAM table, and from there to the PM table. Pairs of one key keep their
@@ -53,8 +52,10 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/codec.h"
+#include "index/common/limits.h"
 #include "index/common/resumption.h"
-#include "index/common/value_of.h"
+#include "index/common/typed_tree.h"
+#include "index/common/value_codec.h"
 #include "index/elimda/backup_log.h"
 #include "index/elimda/bucket.h"
 #include "index/elimda/cache_reservation.h"
@@ -82,41 +83,21 @@ Shape shape_of(const pool::PoolCore& pool, const Root& root);
 template <class K>
 struct Hashed;  // for_each.h
 
-template <class K, class V>
-class Map final : public pool::OpenIndex {
+/// All of the index but what depends on the type of values, which are words here.
+template <class K>
+class WordIndex : public pool::OpenIndex {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
-  /// Opens or creates the index behind the handle.
-  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {});
-
-  /// The same; if it is created, with any shape: tests want many splits of few keys.
-  Map(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape);
-  Map(const Map&) = delete;
-  Map& operator=(const Map&) = delete;
-  ~Map() override;
+  WordIndex(const WordIndex&) = delete;
+  WordIndex& operator=(const WordIndex&) = delete;
+  ~WordIndex() override;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable.
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root);
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  void put(Key key, Value value) { write(key, value, Mode::put); }
-  bool insert(Key key, Value value) { return write(key, value, Mode::insert); }
-  bool update(Key key, Value value) { return write(key, value, Mode::update); }
-  void insert_ahead(Key key, Value value) { write(key, value, Mode::ahead); }
-  bool erase(Key key) { return erase(key, nullptr); }
-
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    return write(key, value, Mode::update, &expected);
-  }
-  bool erase_if(Key key, Value expected) { return erase(key, &expected); }
-
-  bool get(Key key, V& value) const;
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
+  bool erase(Key key) { return erase_word(key, nullptr); }
   bool contains(Key key) const;
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const;
-  void for_each(Visitor<K, V> visit) const;
 
   /// Cost: counts all pairs until one call runs without concurrent writers. Later calls cost
   /// nothing, unless there were calls of insert_ahead.
@@ -129,16 +110,34 @@ class Map final : public pool::OpenIndex {
 
   pool::PoolCore& pool() const { return pool_; }
 
+ protected:
+  enum class Mode { put, insert, update, ahead };
+
+  /// Opens or creates the index behind the handle; created, it gets that shape.
+  WordIndex(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
+            const IndexOptions& options);
+
+  /// `expected`: the value that is replaced or removed, null if it may be any.
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
+  bool erase_word(Key key, const NewValue* expected);
+
+  // The caller holds a guard as long as it uses the strings that words refer to.
+  std::optional<Word> find_word(Key key) const;
+  bool find_number(Key key, Word& value) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+
+  /// for_each() of an index whose values `values` converts.
+  template <class V>
+  void show_all(const Visitor<K, V>& visit, const Codec<V>& values) const;
+
+  const Codec<K>& keys() const { return keys_; }
+
  private:
   friend class TestAccess;
 
   using Keys = Codec<K>;
-  using Values = Codec<V>;
   using Unit = BackupLog::Unit;
 
-  static constexpr bool kInline = Keys::kInline && Values::kInline;
-
-  enum class Mode { put, insert, update, ahead };
   enum class Replaced { yes, absent, differs };
   enum class Where { nowhere, p_bucket, d_bucket, in_flight, log };
 
@@ -224,33 +223,36 @@ class Map final : public pool::OpenIndex {
 
   // get_many.h
   void prefetch_pair(const Place& place, KeyHash hash) const;
-  void get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const;
 
   // insert.h
-  bool write(Key key, Value value, Mode mode, const Value* expected = nullptr);
-  bool write_logged(Key key, KeyHash hash, Value value, Mode mode, const Value* expected);
-  bool write_direct(Key key, KeyHash hash, Value value, Mode mode, const Value* expected);
-  std::optional<bool> append(Key key, KeyHash hash, Value value, Mode mode, std::uint32_t appends);
-  void append_counted(LogLine& line, unsigned log, Key key, KeyHash hash, Value value, Mode mode);
-  void append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value);
-  void add_direct(const Locked& locked, Key key, KeyHash hash, Value value);
+  bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
+  bool write_logged(Key key, KeyHash hash, NewValue value, Mode mode, const NewValue* expected);
+  bool write_direct(Key key, KeyHash hash, NewValue value, Mode mode, const NewValue* expected);
+  std::optional<bool> append(Key key, KeyHash hash, NewValue value, Mode mode,
+                             std::uint32_t appends);
+  void append_counted(LogLine& line, unsigned log, Key key, KeyHash hash, NewValue value,
+                      Mode mode);
+  void store_integers(Pair& pair, Key key, NewValue value) const;
+  void append_strings(Pair& pair, Key key, KeyHash hash, NewValue value, const pm::Change& commit);
+  void append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, NewValue value);
+  void add_direct(const Locked& locked, Key key, KeyHash hash, NewValue value);
   BackupRef reserve_direct();
   template <class Unlink>
   void commit(alloc::Session& session, const pm::Change& change, Unlink unlink);
   void commit(const pm::Change& change);
 
   // modify.h
-  bool value_is(const Found& found, const Value* expected) const {
-    return expected == nullptr || values_.view(found.value) == *expected;
+  bool value_is(const Found& found, const NewValue* expected) const {
+    return expected == nullptr || codec_.equal(found.value, *expected);
   }
-  Replaced replace(Key key, KeyHash hash, Value value, const Value* expected);
-  Replaced replace_in_bucket(const Locked& locked, Key key, KeyHash hash, Value value,
-                             const Value* expected);
-  Replaced replace_in_logs(unsigned log, Key key, KeyHash hash, Value value, const Value* expected);
-  void set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value);
+  Replaced replace(Key key, KeyHash hash, NewValue value, const NewValue* expected);
+  Replaced replace_in_bucket(const Locked& locked, Key key, KeyHash hash, NewValue value,
+                             const NewValue* expected);
+  Replaced replace_in_logs(unsigned log, Key key, KeyHash hash, NewValue value,
+                           const NewValue* expected);
+  void set_value_in_p(Bucket& bucket, std::uint64_t& word, NewValue value);
   template <class Show>
-  void set_value(std::uint64_t& word, Value value, Show show);
-  bool erase(Key key, const Value* expected);
+  void set_value(std::uint64_t& word, NewValue value, Show show);
   Found find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const;
   bool erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash);
   bool kill_in_log(unsigned log, Key key, KeyHash hash);
@@ -302,11 +304,13 @@ class Map final : public pool::OpenIndex {
 
   // for_each.h
   struct Cursor;
+  template <class V>
   struct EachBatch;
   void begin_segment(Cursor& cursor) const;
   static bool within(const Cursor& cursor, KeyHash hash);
   bool advance(Cursor& cursor, const Segment& segment) const;
-  bool read_batch(Cursor& cursor, EachBatch& batch) const;
+  template <class V>
+  bool read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V>& values) const;
   std::vector<Hashed<K>> pairs_of_log(unsigned log, const Cursor& cursor) const;
   std::vector<Hashed<K>> pairs_of_bucket(const Place& place) const;
 
@@ -340,7 +344,7 @@ class Map final : public pool::OpenIndex {
   void require_resumed() const;
   void start_resuming(bool in_background);
 
-  // check.cc
+  // check.h
   struct Checked;
   void check_bucket(const Place& place, Checked& checked) const;
   void check_logs(Checked& checked) const;
@@ -362,7 +366,7 @@ class Map final : public pool::OpenIndex {
   const Shape shape_;
   const FingerprintCode code_;
   Keys keys_;
-  Values values_;
+  ValueCodec codec_;
   const bool volatile_caches_;
   std::unique_ptr<CacheReservation> cache_reservation_;  // null: none
   mutable util::Arena arena_;
@@ -407,6 +411,32 @@ class Map final : public pool::OpenIndex {
   mutable Resumption resumption_;
   epoch::DrainFirst drain_first_;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
+};
+
+template <class K, class V>
+class Map final : public TypedTree<WordIndex<K>, K, V> {
+ public:
+  using Key = View<K>;
+  using Value = View<V>;
+
+  /// Opens or creates the index behind the handle.
+  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
+      : Map(std::move(handle), options, shape_from(options)) {}
+
+  /// Like the other one, but an index that is created gets `shape`: tests want many splits of few
+  /// keys.
+  Map(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape)
+      : Base(std::move(handle), kKindOf<V>, shape, options) {}
+
+  void insert_ahead(Key key, Value value) {
+    check_value(value);
+    this->write(key, NewValue(value), Base::Mode::ahead, nullptr);
+  }
+
+  void for_each(Visitor<K, V> visit) const;
+
+ private:
+  using Base = TypedTree<WordIndex<K>, K, V>;
 };
 
 }  // namespace perdix::detail::index::elimda

@@ -53,12 +53,13 @@ void keep_first_of_each_key(std::vector<Hashed<K>>& pairs) {
 
 inline constexpr unsigned kShownAtOnce = 256;
 
-template <class K, class V>
-struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce, ByHash<K>> {};
+template <class K>
+template <class V>
+struct WordIndex<K>::EachBatch : Batch<K, V, kShownAtOnce, ByHash<K>> {};
 
 /// How far a call has come.
-template <class K, class V>
-struct Map<K, V>::Cursor {
+template <class K>
+struct WordIndex<K>::Cursor {
   std::uint64_t first = 0;  ///< hash where the segment begins that is being shown
   std::uint64_t end = 0;    ///< hash where it ended when it was begun; 0: the last one
   std::uint64_t at = 0;     ///< hash of what is next, of this bucket or log
@@ -71,8 +72,8 @@ struct Map<K, V>::Cursor {
 };
 
 /// The pairs of a bucket, of each key the first, in their order.
-template <class K, class V>
-auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<K>> {
+template <class K>
+auto WordIndex<K>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<K>> {
   std::vector<Hashed<K>> pairs;
   const Bucket& bucket = *place.bucket;
   std::vector<std::uint16_t> entries;
@@ -94,8 +95,9 @@ auto Map<K, V>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<
 }
 
 /// The keys of a log that a segment is responsible for, and what lookups find of them.
-template <class K, class V>
-auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const -> std::vector<Hashed<K>> {
+template <class K>
+auto WordIndex<K>::pairs_of_log(unsigned log, const Cursor& cursor) const
+    -> std::vector<Hashed<K>> {
   std::vector<Hashed<K>> pairs;
   const auto add = [&](Word word) {
     const Key key = keys_.view(word);
@@ -116,8 +118,8 @@ auto Map<K, V>::pairs_of_log(unsigned log, const Cursor& cursor) const -> std::v
   return pairs;
 }
 
-template <class K, class V>
-void Map<K, V>::begin_segment(Cursor& cursor) const {
+template <class K>
+void WordIndex<K>::begin_segment(Cursor& cursor) const {
   cursor.end = dram_.segment_of({cursor.first}).next_hash();
   cursor.at = cursor.first;
   cursor.bucket = 0;
@@ -129,14 +131,14 @@ void Map<K, V>::begin_segment(Cursor& cursor) const {
 
 /// Whether a key of that hash belongs to the part that is being shown, and comes next or later. Its
 /// segment may have more, since it was joined with others.
-template <class K, class V>
-bool Map<K, V>::within(const Cursor& cursor, KeyHash hash) {
+template <class K>
+bool WordIndex<K>::within(const Cursor& cursor, KeyHash hash) {
   return hash.bits >= cursor.at && hash.bits <= cursor.end - 1;
 }
 
 /// Goes on to the next log, or part of a segment; false if there is none. `segment` has been shown.
-template <class K, class V>
-bool Map<K, V>::advance(Cursor& cursor, const Segment& segment) const {
+template <class K>
+bool WordIndex<K>::advance(Cursor& cursor, const Segment& segment) const {
   cursor.from.reset();
   if (cursor.in_logs) {
     cursor.at = cursor.first;
@@ -156,8 +158,9 @@ bool Map<K, V>::advance(Cursor& cursor, const Segment& segment) const {
 }
 
 /// Fills a batch with the next pairs; false if nothing comes after it.
-template <class K, class V>
-bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
+template <class K>
+template <class V>
+bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V>& values) const {
   const epoch::Guard guard;
   if (!cursor.begun) begin_segment(cursor);
   Segment& segment = dram_.segment_of({cursor.at});
@@ -178,7 +181,7 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
     batch.add(key, value);
     ++added;
   }
-  batch.copy_pairs(pool_, values_, kShownAtOnce);
+  batch.copy_pairs(pool_, values, kShownAtOnce);
   pool_.require_usable();  // what was read may have been there before a sync failed
   if (batch.complete() && next == pairs.size()) return advance(cursor, segment);
   cursor.from = K(batch.complete() ? pairs[next].key : batch.next_key());
@@ -186,14 +189,20 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   return true;
 }
 
-template <class K, class V>
-void Map<K, V>::for_each(Visitor<K, V> visit) const {
+template <class K>
+template <class V>
+void WordIndex<K>::show_all(const Visitor<K, V>& visit, const Codec<V>& values) const {
   Cursor cursor;
-  EachBatch batch;
+  EachBatch<V> batch;
   for (bool more = true; more;) {
-    more = pool::as_errors(pool_, [&] { return read_batch(cursor, batch); });
+    more = pool::as_errors(pool_, [&] { return read_batch(cursor, batch, values); });
     if (!batch.show(visit, pool_)) return;
   }
+}
+
+template <class K, class V>
+void Map<K, V>::for_each(Visitor<K, V> visit) const {
+  this->show_all(visit, this->values());
 }
 
 }  // namespace perdix::detail::index::elimda

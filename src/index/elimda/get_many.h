@@ -9,16 +9,10 @@
 
 namespace perdix::detail::index::elimda {
 
-template <class K, class V>
-void Map<K, V>::get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  in_groups(keys, out, [this](auto some, auto values) { get_group(some, values); });
-}
-
 /// One step for each key in turn, so that their waits for memory overlap: directory, bucket,
 /// fingerprints, pair.
-template <class K, class V>
-void Map<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-  const epoch::Guard guard;
+template <class K>
+void WordIndex<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
   std::array<KeyHash, kGroup> hashes;
   std::array<Place, kGroup> places;
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -36,13 +30,13 @@ void Map<K, V>::get_group(std::span<const Key> keys, std::span<std::optional<V>>
   for (std::size_t i = 0; i < keys.size(); ++i) prefetch_pair(places[i], hashes[i]);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Found found = find_from(places[i], keys[i], hashes[i]);
-    out[i] = found ? std::optional<V>(values_.decode(found.value)) : std::nullopt;
+    out[i] = found ? std::optional<Word>(found.value) : std::nullopt;
   }
 }
 
 /// Asks for the first pair of the P-bucket that may be of that hash, or for the log.
-template <class K, class V>
-void Map<K, V>::prefetch_pair(const Place& place, KeyHash hash) const {
+template <class K>
+void WordIndex<K>::prefetch_pair(const Place& place, KeyHash hash) const {
   const bool any =
       place.bucket->find_entry(code_, hash.signature(), [&](unsigned, std::uint16_t entry) {
         __builtin_prefetch(&p_pair(place, code_.slot(entry)));

@@ -20,10 +20,9 @@ namespace perdix::detail::index::elimda {
 
 /// All calls that write a value. Returns whether the call wrote it. `expected`, if it is not null:
 /// an existing value is replaced only if it equals this. Throws too_large, out_of_space, bad_alloc.
-template <class K, class V>
-bool Map<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordIndex<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  check_value(value);
   return retry_when_full(pool_, [&] {
     const epoch::Guard guard;
     const KeyHash hash = hash_of(key);
@@ -32,8 +31,9 @@ bool Map<K, V>::write(Key key, Value value, Mode mode, const Value* expected) {
   });
 }
 
-template <class K, class V>
-bool Map<K, V>::write_logged(Key key, KeyHash hash, Value value, Mode mode, const Value* expected) {
+template <class K>
+[[gnu::always_inline]] inline bool WordIndex<K>::write_logged(Key key, KeyHash hash, NewValue value,
+                                                              Mode mode, const NewValue* expected) {
   const LogLine& line = logs_.line(shape_.log_of(hash));
   for (;;) {
     const std::uint32_t appends = line.appends.load(std::memory_order_acquire);
@@ -54,9 +54,9 @@ bool Map<K, V>::write_logged(Key key, KeyHash hash, Value value, Mode mode, cons
 /// is in the log. Returns nothing, without an effect on the key, if the caller has to look the key
 /// up again: another pair was appended since the caller read `appends` (insert_ahead does not
 /// care), or this call had to wait for an earlier flush of the log or complete it.
-template <class K, class V>
-std::optional<bool> Map<K, V>::append(Key key, KeyHash hash, Value value, Mode mode,
-                                      std::uint32_t appends) {
+template <class K>
+std::optional<bool> WordIndex<K>::append(Key key, KeyHash hash, NewValue value, Mode mode,
+                                         std::uint32_t appends) {
   const unsigned log = shape_.log_of(hash);
   LogLine& line = logs_.line(log);
   std::unique_lock lock(line.lock);
@@ -78,9 +78,10 @@ std::optional<bool> Map<K, V>::append(Key key, KeyHash hash, Value value, Mode m
   return true;
 }
 
-template <class K, class V>
-void Map<K, V>::append_counted(LogLine& line, unsigned log, Key key, KeyHash hash, Value value,
-                               Mode mode) {
+template <class K>
+[[gnu::always_inline]] inline void WordIndex<K>::append_counted(LogLine& line, unsigned log,
+                                                                Key key, KeyHash hash,
+                                                                NewValue value, Mode mode) {
   if (mode == Mode::ahead) {
     append_pair(line, log, key, hash, value);
     // The pair may be a duplicate, so the next size() counts again. append_pair() ends with a full
@@ -93,25 +94,30 @@ void Map<K, V>::append_counted(LogLine& line, unsigned log, Key key, KeyHash has
   }
 }
 
+/// Stores a pair of integers; not flushed.
+template <class K>
+void WordIndex<K>::store_integers(Pair& pair, Key key, NewValue value) const {
+  if constexpr (Keys::kInline) {
+    pm().store(pair.key, key);
+    pm().store(pair.value, value.word());
+  }
+}
+
 /// Appends to a log that is locked and has room. There are logs only where a store is durable once
 /// it is visible, in the order of the stores: so nothing is flushed. The barrier of `appends` makes
 /// the commit visible before the call returns.
-template <class K, class V>
-void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, Value value) {
+template <class K>
+void WordIndex<K>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, NewValue value) {
   const unsigned i = line.count;
   Pair& pair = logs_.pairs(log)[i];
   std::uint64_t& word = logs_.word(log);
   auto head = LogWord::unpack(pm::load(word));
   head.count = static_cast<std::uint16_t>(i + 1);
-  if constexpr (kInline) {
-    pm().store(pair.key, key);
-    pm().store(pair.value, value);
+  if (all_inline()) {
+    store_integers(pair, key, value);
     pm().store(word, head.pack());  // the commit
   } else {
-    alloc::Session session = pool_.allocator().session();
-    pm().store(pair.key, keys_.write(session, key, hash.signature()));
-    pm().store(pair.value, values_.write(session, value));
-    session.commit(pm::set_word(word, head.pack()));
+    append_strings(pair, key, hash, value, pm::set_word(word, head.pack()));
   }
   line.count = head.count;
   line.set_print(i, LogLine::print_of(hash.signature()));
@@ -120,10 +126,21 @@ void Map<K, V>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, 
   line.appends.fetch_add(1);
 }
 
+/// Stores a pair with a string, and commits it. Apart, so that appends of integers stay small.
+template <class K>
+[[gnu::noinline]] void WordIndex<K>::append_strings(Pair& pair, Key key, KeyHash hash,
+                                                    NewValue value, const pm::Change& commit) {
+  alloc::Session session = pool_.allocator().session();
+  pm().store(pair.key, keys_.write(session, key, hash.signature()));
+  pm().store(pair.value, codec_.write(session, value));
+  session.commit(commit);
+}
+
 /// write() of an index without collecting logs. Looks the key up without a lock first, then under
 /// its bucket's lock.
-template <class K, class V>
-bool Map<K, V>::write_direct(Key key, KeyHash hash, Value value, Mode mode, const Value* expected) {
+template <class K>
+bool WordIndex<K>::write_direct(Key key, KeyHash hash, NewValue value, Mode mode,
+                                const NewValue* expected) {
   for (;;) {
     const bool there = static_cast<bool>(find(key, hash));
     if (there ? mode == Mode::insert || mode == Mode::ahead : mode == Mode::update) return false;
@@ -142,22 +159,21 @@ bool Map<K, V>::write_direct(Key key, KeyHash hash, Value value, Mode mode, cons
 }
 
 /// Adds a pair to the backup log and to a D-bucket with room.
-template <class K, class V>
-void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value value) {
+template <class K>
+void WordIndex<K>::add_direct(const Locked& locked, Key key, KeyHash hash, NewValue value) {
   const BackupRef ref = reserve_direct();
   CountedWrite write(begun_);
   Pair& pair = backup_.pair(ref);
   const pm::Change bit{&backup_.word(ref), backup_.bit(ref), backup_.bit(ref)};
   try {
-    if constexpr (kInline) {
-      pm().store(pair.key, key);
-      pm().store(pair.value, value);
+    if (all_inline()) {
+      store_integers(pair, key, value);
       pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
       commit(bit);
     } else {
       alloc::Session session = pool_.allocator().session();
       pm().store(pair.key, keys_.write(session, key, hash.signature()));
-      pm().store(pair.value, values_.write(session, value));
+      pm().store(pair.value, codec_.write(session, value));
       pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
       commit(session, bit, [] {});
     }
@@ -173,8 +189,8 @@ void Map<K, V>::add_direct(const Locked& locked, Key key, KeyHash hash, Value va
 /// calls forget() if it does not use it. Threads of different stripes fill different units, each
 /// from its first place to its last, so that the device can combine the writes (ElimDa paper, 3.7).
 /// Throws out_of_space, bad_alloc.
-template <class K, class V>
-BackupRef Map<K, V>::reserve_direct() {
+template <class K>
+BackupRef WordIndex<K>::reserve_direct() {
   OpenUnit& open = open_units_[util::current_stripe() % kOpenUnits];
   const std::lock_guard lock(open.lock);
   if (!open.open) {
@@ -200,8 +216,8 @@ BackupRef Map<K, V>::reserve_direct() {
 /// Changes some bits of a word, by compare-and-swap: other threads may change other bits of the
 /// word at the same time, but not these. All that this thread has flushed is durable before the
 /// change, and the change is durable when this returns.
-template <class K, class V>
-void Map<K, V>::commit(const pm::Change& change) {
+template <class K>
+void WordIndex<K>::commit(const pm::Change& change) {
   if (pm().commits_as_one()) return pm().commit({&change, 1});
   pm().fence();  // what was flushed comes first
   change_bits(pm(), change);
@@ -211,9 +227,9 @@ void Map<K, V>::commit(const pm::Change& change) {
 /// The same, where the change is also the commit of an allocator session. Calls unlink() when the
 /// change is durable and before the grace period of freed blocks begins (alloc/session.h, R4). The
 /// session is finished when this returns.
-template <class K, class V>
+template <class K>
 template <class Unlink>
-void Map<K, V>::commit(alloc::Session& session, const pm::Change& change, Unlink unlink) {
+void WordIndex<K>::commit(alloc::Session& session, const pm::Change& change, Unlink unlink) {
   if (pm().commits_as_one()) return session.commit_as_one({&change, 1}, unlink);
   session.commit_when(*change.word, change.mask, change.value);
   session.log();

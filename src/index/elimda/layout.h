@@ -1,7 +1,7 @@
 // What ElimDa keeps in PM: collecting logs, a backup log, and a table of extendible hashing (ElimDa
 // paper, 3.2). How it is written: docs/durability/elimda.md.
 //
-// Invariants, which check.cc verifies and recovery relies on. They hold at every crash point:
+// Invariants, which check.h verifies and recovery relies on. They hold at every crash point:
 //   E1. The index's root word is the offset of the root block. Its shape never changes.
 //   E2. The directory has 2^depth entries, of which only *leaders* count: entry 0, and behind a
 //       leader of depth d the entry 2^(depth - d) further on. A leader names the segment of all

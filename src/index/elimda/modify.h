@@ -16,8 +16,9 @@
 namespace perdix::detail::index::elimda {
 
 /// Replaces the value of a key that is there, if it is `expected` (null: any).
-template <class K, class V>
-auto Map<K, V>::replace(Key key, KeyHash hash, Value value, const Value* expected) -> Replaced {
+template <class K>
+auto WordIndex<K>::replace(Key key, KeyHash hash, NewValue value, const NewValue* expected)
+    -> Replaced {
   const Replaced in_bucket = replace_in_bucket(lock_bucket(hash), key, hash, value, expected);
   if (in_bucket != Replaced::absent || !logs_.exist()) return in_bucket;
   pm::on_step("elimda: an update goes on to the logs");
@@ -28,9 +29,9 @@ auto Map<K, V>::replace(Key key, KeyHash hash, Value value, const Value* expecte
   return now == Replaced::absent ? replace_in_logs(log, key, hash, value, expected) : now;
 }
 
-template <class K, class V>
-auto Map<K, V>::replace_in_bucket(const Locked& locked, Key key, KeyHash hash, Value value,
-                                  const Value* expected) -> Replaced {
+template <class K>
+auto WordIndex<K>::replace_in_bucket(const Locked& locked, Key key, KeyHash hash, NewValue value,
+                                     const NewValue* expected) -> Replaced {
   Bucket& bucket = *locked.bucket;
   if (const Found found = find_in_p(locked, key, hash)) {
     if (!value_is(found, expected)) return Replaced::differs;
@@ -47,8 +48,8 @@ auto Map<K, V>::replace_in_bucket(const Locked& locked, Key key, KeyHash hash, V
 }
 
 /// Readers of a P-bucket see the value before it is durable: they are told.
-template <class K, class V>
-void Map<K, V>::set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value) {
+template <class K>
+void WordIndex<K>::set_value_in_p(Bucket& bucket, std::uint64_t& word, NewValue value) {
   if (volatile_caches_) bucket.unpersisted().fetch_add(1);
   try {
     set_value(word, value, [](Word) {});
@@ -60,9 +61,9 @@ void Map<K, V>::set_value_in_p(Bucket& bucket, std::uint64_t& word, Value value)
 }
 
 /// The caller holds the lock of the log, and of the key's bucket, which does not have the key.
-template <class K, class V>
-auto Map<K, V>::replace_in_logs(unsigned log, Key key, KeyHash hash, Value value,
-                                const Value* expected) -> Replaced {
+template <class K>
+auto WordIndex<K>::replace_in_logs(unsigned log, Key key, KeyHash hash, NewValue value,
+                                   const NewValue* expected) -> Replaced {
   const Found found = find_in_logs(log, key, hash);
   if (!found) return Replaced::absent;
   if (!value_is(found, expected)) return Replaced::differs;
@@ -72,24 +73,24 @@ auto Map<K, V>::replace_in_logs(unsigned log, Key key, KeyHash hash, Value value
 
 /// Stores a value in its word, durably. Then show(word) makes it visible where readers go by a copy
 /// of the word: before the old value may be used again.
-template <class K, class V>
+template <class K>
 template <class Show>
-void Map<K, V>::set_value(std::uint64_t& word, Value value, Show show) {
-  if constexpr (Values::kInline) {
-    pm().publish(word, value);  // the commit
-    show(value);
+void WordIndex<K>::set_value(std::uint64_t& word, NewValue value, Show show) {
+  if (codec_.is_inline()) {
+    pm().publish(word, value.word());  // the commit
+    show(value.word());
   } else {
     alloc::Session session = pool_.allocator().session();
     const Word old_word = pm::load(word);
-    const Word new_word = values_.write(session, value);
+    const Word new_word = codec_.write(session, value);
     if (new_word == old_word) return;  // both are empty
-    Values::free(session, old_word);
+    codec_.free(session, old_word);
     session.commit(pm::set_word(word, new_word), [&] { show(new_word); });
   }
 }
 
-template <class K, class V>
-bool Map<K, V>::erase(Key key, const Value* expected) {
+template <class K>
+bool WordIndex<K>::erase_word(Key key, const NewValue* expected) {
   check_key(key);
   const KeyHash hash = hash_of(key);
   const epoch::Guard guard;
@@ -109,16 +110,16 @@ bool Map<K, V>::erase(Key key, const Value* expected) {
 }
 
 /// The first pair of a key whose log and bucket are locked.
-template <class K, class V>
-auto Map<K, V>::find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const
+template <class K>
+auto WordIndex<K>::find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const
     -> Found {
   if (const Found found = find_in_bucket(locked, key, hash)) return found;
   return logs_.exist() ? find_in_logs(log, key, hash) : Found{};
 }
 
 /// With the locks of the key's log and its bucket. False if the key is not there.
-template <class K, class V>
-bool Map<K, V>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) {
+template <class K>
+bool WordIndex<K>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) {
   bool any = false;
   if (logs_.exist()) {
     any |= kill_in_log(log, key, hash);
@@ -130,8 +131,8 @@ bool Map<K, V>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHas
   return any;
 }
 
-template <class K, class V>
-bool Map<K, V>::kill_in_log(unsigned log, Key key, KeyHash hash) {
+template <class K>
+bool WordIndex<K>::kill_in_log(unsigned log, Key key, KeyHash hash) {
   LogLine& line = logs_.line(log);
   const LogLine::Print print = LogLine::print_of(hash.signature());
   bool any = false;
@@ -149,8 +150,8 @@ bool Map<K, V>::kill_in_log(unsigned log, Key key, KeyHash hash) {
 
 /// In the unit that is on its way to the DRAM table. Pairs of it that have come to the bucket are
 /// killed there, too: they have the same strings.
-template <class K, class V>
-bool Map<K, V>::kill_in_flight(unsigned log, const Place& place, Key key, KeyHash hash) {
+template <class K>
+bool WordIndex<K>::kill_in_flight(unsigned log, const Place& place, Key key, KeyHash hash) {
   const std::uint32_t in_flight = logs_.line(log).in_flight.load(std::memory_order_acquire);
   if (in_flight == 0) return false;
   bool any = false;
@@ -167,8 +168,8 @@ bool Map<K, V>::kill_in_flight(unsigned log, const Place& place, Key key, KeyHas
   return any;
 }
 
-template <class K, class V>
-bool Map<K, V>::kill_in_d(const Place& place, Key key, KeyHash hash) {
+template <class K>
+bool WordIndex<K>::kill_in_d(const Place& place, Key key, KeyHash hash) {
   const Bucket& bucket = *place.bucket;
   const std::uint8_t print = Bucket::print_of(hash.signature());
   bool any = false;
@@ -182,16 +183,16 @@ bool Map<K, V>::kill_in_d(const Place& place, Key key, KeyHash hash) {
 }
 
 /// Kills a D pair, first in PM.
-template <class K, class V>
-void Map<K, V>::kill_d_pair(const Place& place, unsigned i) {
+template <class K>
+void WordIndex<K>::kill_d_pair(const Place& place, unsigned i) {
   const BackupRef ref = place.bucket->d_ref(i);
   kill({&backup_.word(ref), backup_.bit(ref), 0},
        {place.bucket->d_key(i), place.bucket->d_value(i)}, [&] { place.bucket->d_kill(i); });
   backup_.forget(ref);
 }
 
-template <class K, class V>
-bool Map<K, V>::kill_in_p(const Place& place, Key key, KeyHash hash) {
+template <class K>
+bool WordIndex<K>::kill_in_p(const Place& place, Key key, KeyHash hash) {
   std::vector<unsigned> more;  // beside the first one: rarely any
   std::optional<unsigned> first;
   place.bucket->find_entry(code_, hash.signature(), [&](unsigned i, std::uint16_t entry) {
@@ -209,8 +210,8 @@ bool Map<K, V>::kill_in_p(const Place& place, Key key, KeyHash hash) {
   return first.has_value();
 }
 
-template <class K, class V>
-void Map<K, V>::kill_p_entry(const Place& place, unsigned entry) {
+template <class K>
+void WordIndex<K>::kill_p_entry(const Place& place, unsigned entry) {
   const unsigned slot = code_.slot(place.bucket->entry(entry));
   const Pair& pair = p_pair(place, slot);
   kill({&table_.live_word(place.segment->offset, place.at, slot), PmTable::live_bit(slot), 0},
@@ -219,16 +220,16 @@ void Map<K, V>::kill_p_entry(const Place& place, unsigned entry) {
 
 /// Changes the bit that says whether a pair counts, durably, and frees its strings. In between
 /// unlink() hides it from readers, which could still come to them.
-template <class K, class V>
+template <class K>
 template <class Unlink>
-void Map<K, V>::kill(const pm::Change& change, const Pair& pair, Unlink unlink) {
-  if (Keys::blobs(pair.key) + Values::blobs(pair.value) == 0) {
+void WordIndex<K>::kill(const pm::Change& change, const Pair& pair, Unlink unlink) {
+  if (Keys::blobs(pair.key) + codec_.blobs(pair.value) == 0) {
     commit(change);
     return unlink();
   }
   alloc::Session session = pool_.allocator().session();
   Keys::free(session, pair.key);
-  Values::free(session, pair.value);
+  codec_.free(session, pair.value);
   commit(session, change, unlink);
 }
 

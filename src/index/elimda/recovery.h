@@ -12,19 +12,16 @@
 
 namespace perdix::detail::index::elimda {
 
-template <class K, class V>
-Map<K, V>::Map(pool::IndexHandle handle, const IndexOptions& options)
-    : Map(std::move(handle), options, shape_from(options)) {}
-
-template <class K, class V>
-Map<K, V>::Map(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape)
+template <class K>
+WordIndex<K>::WordIndex(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
+                        const IndexOptions& options)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
       shape_(shape_of(pool_, root_)),
       code_(shape_, options.elimda.fingerprint_bits),
       keys_(pool_),
-      values_(pool_),
+      codec_(pool_, value_kind),
       volatile_caches_(pool_.pm().domain() != pm::Domain::cpu_cache),
       cache_reservation_(CacheReservation::make(options.elimda.reserved_cache_ways)),
       backup_(pool_, root_, shape_),
@@ -38,14 +35,14 @@ Map<K, V>::Map(pool::IndexHandle handle, const IndexOptions& options, const Shap
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-template <class K, class V>
-Map<K, V>::~Map() {
+template <class K>
+WordIndex<K>::~WordIndex() {
   entry_.reset();
   resumption_.stop();
 }
 
-template <class K, class V>
-void Map<K, V>::open(const IndexOptions& options) {
+template <class K>
+void WordIndex<K>::open(const IndexOptions& options) {
   load_segments();
   backup_.open();
   const bool had_logs = pm::load(root_.log_area) != pm::kNull;
@@ -60,8 +57,8 @@ void Map<K, V>::open(const IndexOptions& options) {
   entry_.emplace(pool_.open_indexes(), *this);
 }
 
-template <class K, class V>
-void Map<K, V>::load_segments() {
+template <class K>
+void WordIndex<K>::load_segments() {
   dram_.start(table_.directory().depth);
   unsigned segments = 0;
   table_.for_each_leader([&](std::uint64_t number, Reference leader) {
@@ -76,8 +73,8 @@ void Map<K, V>::load_segments() {
 /// A log whose pairs are in the backup log under its number was about to be emptied (E5). If a
 /// crash came before all words of the unit were there, the log has them still, and the unit loses
 /// them.
-template <class K, class V>
-void Map<K, V>::finish_copied_logs() {
+template <class K>
+void WordIndex<K>::finish_copied_logs() {
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
     const unsigned log = UnitWord::unpack(pm::load(backup_.words(unit)[0])).log;
     if (log == UnitWord::kNoLog || pm::load(backup_.words(unit)[0]) == 0) continue;
@@ -95,8 +92,8 @@ void Map<K, V>::finish_copied_logs() {
 
 /// How many words of a unit say that it is that copy of a log. (Words before this one's first may
 /// be of another, and then none of their pairs counts.)
-template <class K, class V>
-unsigned Map<K, V>::words_with(Unit unit, unsigned log, std::uint32_t number) const {
+template <class K>
+unsigned WordIndex<K>::words_with(Unit unit, unsigned log, std::uint32_t number) const {
   unsigned words = 0;
   for (unsigned i = 0; i < shape_.unit_words(); ++i) {
     const auto word = UnitWord::unpack(pm::load(backup_.words(unit)[i]));
@@ -106,8 +103,8 @@ unsigned Map<K, V>::words_with(Unit unit, unsigned log, std::uint32_t number) co
 }
 
 /// Has no pair of a unit count, durably.
-template <class K, class V>
-void Map<K, V>::empty(Unit unit) {
+template <class K>
+void WordIndex<K>::empty(Unit unit) {
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
     const BackupRef ref = backup_.ref(unit, i);
     if (!backup_.counts(ref)) continue;
@@ -117,8 +114,8 @@ void Map<K, V>::empty(Unit unit) {
 }
 
 /// The fingerprints of pairs in collecting logs; or no logs, where they may not be used.
-template <class K, class V>
-void Map<K, V>::use_logs() {
+template <class K>
+void WordIndex<K>::use_logs() {
   for (unsigned log = 0; log < shape_.logs; ++log) {
     LogLine& line = logs_.line(log);
     for (unsigned i = 0; i < line.count; ++i) {

@@ -21,9 +21,9 @@ namespace perdix::detail::index::elimda {
 /// counted. Returns false with the log unlocked and unchanged if an earlier flush was in the way:
 /// this call has waited for it, or has completed it if it had failed half-way. Then the caller
 /// begins again. Throws out_of_space, bad_alloc: then the log is unchanged.
-template <class K, class V>
-bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
-                            unsigned log) {
+template <class K>
+bool WordIndex<K>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
+                               unsigned log) {
   if (!line.flushing.try_lock()) {
     pm::on_step("elimda: a flush waits for another");
     lock.unlock();
@@ -53,8 +53,8 @@ bool Map<K, V>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock
 /// Copies the pairs of a log that count to a unit, which becomes visible as in flight, and empties
 /// the log. Returns false if no pair counts; then there is no copy, but the log is emptied, too.
 /// The caller holds `flushing`, and keeps others from appending.
-template <class K, class V>
-bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
+template <class K>
+bool WordIndex<K>::copy_to_backup(Flush& flush, unsigned log) {
   LogLine& line = logs_.line(log);
   unsigned counting = 0;
   for (unsigned i = 0; i < line.count; ++i) counting += !logs_.dead(log, i);
@@ -95,8 +95,8 @@ bool Map<K, V>::copy_to_backup(Flush& flush, unsigned log) {
 /// Adds the pairs of a copied log to the DRAM table. If that fails they stay in flight, and the
 /// next flush of the log goes on where this one stopped. The error is not reported, since the
 /// caller's own pair is in the log already.
-template <class K, class V>
-void Map<K, V>::finish_flush(const Flush& flush) noexcept {
+template <class K>
+void WordIndex<K>::finish_flush(const Flush& flush) noexcept {
   try {
     add_all_to_dram(flush);
   } catch (const std::exception&) {
@@ -108,8 +108,8 @@ void Map<K, V>::finish_flush(const Flush& flush) noexcept {
 /// Adds the pairs of a copied log to their D-buckets, in their order, and then ends the flight.
 /// Begins behind the pairs that an earlier attempt has added (`flushed`). The caller holds
 /// `flushing`. Throws out_of_space, bad_alloc: then some pairs are added, and all stay in flight.
-template <class K, class V>
-void Map<K, V>::add_all_to_dram(const Flush& flush) {
+template <class K>
+void WordIndex<K>::add_all_to_dram(const Flush& flush) {
   prefetch_buckets(flush);
   for (std::uint16_t& i = flush.line->flushed; i < shape_.unit_pairs; ++i)
     add_to_dram(backup_.ref(flush.unit, i));
@@ -121,8 +121,8 @@ void Map<K, V>::add_all_to_dram(const Flush& flush) {
 }
 
 /// Prefetches what add_to_dram() will read and write. A heuristic: a wrong guess costs time only.
-template <class K, class V>
-void Map<K, V>::prefetch_buckets(const Flush& flush) const {
+template <class K>
+void WordIndex<K>::prefetch_buckets(const Flush& flush) const {
   if constexpr (Keys::kInline) {
     std::array<const Slot*, UnitWord::kPairs> slots{};
     const unsigned count = std::min<unsigned>(shape_.unit_pairs, slots.size());
@@ -143,8 +143,8 @@ void Map<K, V>::prefetch_buckets(const Flush& flush) const {
 }
 
 /// Adds one pair of the backup log to its D-bucket, unless it was erased.
-template <class K, class V>
-void Map<K, V>::add_to_dram(BackupRef ref) {
+template <class K>
+void WordIndex<K>::add_to_dram(BackupRef ref) {
   const Pair& pair = backup_.pair(ref);
   if (!backup_.counts(ref)) return;
   const KeyHash hash = hash_of_word(pm::load(pair.key));
@@ -167,8 +167,8 @@ void Map<K, V>::add_to_dram(BackupRef ref) {
 /// fullest bucket decides when a segment splits. If the segment can't be split, the D-bucket grows
 /// beyond these limits. Releases the lock; the caller locks the bucket again and checks whether
 /// there is room.
-template <class K, class V>
-void Map<K, V>::make_room(Locked locked, KeyHash hash) {
+template <class K>
+void WordIndex<K>::make_room(Locked locked, KeyHash hash) {
   const unsigned count = locked.bucket->d_count();
   if (locked.bucket->d_live_count() < count) return replace_dead(locked);
   if (count < shape_.d_pairs) return grow(locked);
@@ -188,8 +188,8 @@ void Map<K, V>::make_room(Locked locked, KeyHash hash) {
 }
 
 /// Puts a D-bucket without its killed pairs in the place of one that has some.
-template <class K, class V>
-void Map<K, V>::replace_dead(const Locked& locked) {
+template <class K>
+void WordIndex<K>::replace_dead(const Locked& locked) {
   const std::vector<DPair> live = live_d_pairs(*locked.bucket);
   put_in_place(locked, *new_bucket(locked.bucket, {}, live, locked.bucket->units()));
 }
@@ -197,8 +197,8 @@ void Map<K, V>::replace_dead(const Locked& locked) {
 /// Replaces a D-bucket by one with room for more pairs. make_room() says when; beyond its limits
 /// only where there is no space in PM for a split, or where too many keys hash alike for a split to
 /// help. Throws out_of_space at kMaxDramPairs, bad_alloc.
-template <class K, class V>
-void Map<K, V>::grow(const Locked& locked) {
+template <class K>
+void WordIndex<K>::grow(const Locked& locked) {
   pm::on_step("elimda: a D-bucket grows");
   const unsigned count = locked.bucket->d_count();
   if (count >= Bucket::kMaxDramPairs)
@@ -210,8 +210,8 @@ void Map<K, V>::grow(const Locked& locked) {
 /// How much room a D-bucket gets that holds `d_count` pairs: for one more, and for as many as fit
 /// into the lines that this takes, up to the number of pairs at which make_room() takes its next
 /// measure. From twice `d_pairs` on the room doubles.
-template <class K, class V>
-Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
+template <class K>
+Bucket::Contents WordIndex<K>::room_for(unsigned d_count) const {
   Bucket::Contents contents;
   contents.d_least = d_count + 1;
   contents.d_most = d_count < shape_.d_pairs ? shape_.d_pairs : 2 * shape_.d_pairs;
@@ -223,9 +223,9 @@ Bucket::Contents Map<K, V>::room_for(unsigned d_count) const {
 /// Makes the DRAM side of a bucket: with these D pairs, the P-bucket's pairs that `before` knows
 /// and that were not killed, and those in `slots`. `units` of the P-bucket are in use. Throws
 /// bad_alloc.
-template <class K, class V>
-Bucket* Map<K, V>::new_bucket(const Bucket* before, std::span<const PSlot> slots,
-                              std::span<const DPair> d_pairs, unsigned units) const {
+template <class K>
+Bucket* WordIndex<K>::new_bucket(const Bucket* before, std::span<const PSlot> slots,
+                                 std::span<const DPair> d_pairs, unsigned units) const {
   Bucket::Contents contents = room_for(static_cast<unsigned>(d_pairs.size()));
   contents.before = before;
   contents.slots = slots;
@@ -234,8 +234,8 @@ Bucket* Map<K, V>::new_bucket(const Bucket* before, std::span<const PSlot> slots
   return Bucket::make(arena_, code_, contents);
 }
 
-template <class K, class V>
-std::vector<DPair> Map<K, V>::live_d_pairs(const Bucket& bucket) const {
+template <class K>
+std::vector<DPair> WordIndex<K>::live_d_pairs(const Bucket& bucket) const {
   std::vector<DPair> live;
   live.reserve(bucket.d_count());
   for (unsigned i = 0; i < bucket.d_count(); ++i) {
@@ -248,8 +248,8 @@ std::vector<DPair> Map<K, V>::live_d_pairs(const Bucket& bucket) const {
 
 /// Makes `made` the DRAM side of the locked bucket. Readers may keep the one before until their
 /// Guards end.
-template <class K, class V>
-void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
+template <class K>
+void WordIndex<K>::put_in_place(const Locked& locked, Bucket& made) {
   pm::on_step("elimda: a bucket is replaced");
   locked.segment->slot(locked.at).set_bucket(&made);
   dram_.retire(*locked.bucket);
@@ -258,8 +258,8 @@ void Map<K, V>::put_in_place(const Locked& locked, Bucket& made) {
 /// Moves the oldest pairs of a D-bucket to whole units of its P-bucket. Returns false, and has
 /// changed nothing, if the P-bucket has no free unit or there are too few pairs for one. Throws
 /// bad_alloc.
-template <class K, class V>
-bool Map<K, V>::relocate(const Locked& locked) {
+template <class K>
+bool WordIndex<K>::relocate(const Locked& locked) {
   const Bucket& bucket = *locked.bucket;
   const unsigned first = bucket.units() * shape_.unit_pairs;
   if (first == shape_.p_pairs) return false;
@@ -285,8 +285,8 @@ bool Map<K, V>::relocate(const Locked& locked) {
 }
 
 /// Writes pairs to slots of a P-bucket that were never used, then sets their live bits, durably.
-template <class K, class V>
-void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs) {
+template <class K>
+void WordIndex<K>::write_to_p(const Place& place, unsigned first, std::span<const DPair> pairs) {
   for (unsigned from = 0; from < pairs.size(); from += shape_.unit_pairs) {
     std::array<Pair, Shape::kMaxUnitPairs> unit;
     for (unsigned i = 0; i < shape_.unit_pairs; ++i) unit[i] = pairs[from + i].pair;
@@ -307,15 +307,15 @@ void Map<K, V>::write_to_p(const Place& place, unsigned first, std::span<const D
 /// Clears the bits of pairs in the backup log, durably. The pairs are in the PM table and durable
 /// there. A crash before this returns leaves both copies (E7). They stay equal until then, since
 /// the caller holds the bucket's lock, or no other thread can reach the bucket yet.
-template <class K, class V>
-void Map<K, V>::clear_in_backup(std::span<const DPair> pairs) {
+template <class K>
+void WordIndex<K>::clear_in_backup(std::span<const DPair> pairs) {
   constexpr std::size_t kPairsPerFence = 64;
   for (std::size_t from = 0; from < pairs.size(); from += kPairsPerFence)
     clear_some_in_backup(pairs.subspan(from, std::min(kPairsPerFence, pairs.size() - from)));
 }
 
-template <class K, class V>
-void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
+template <class K>
+void WordIndex<K>::clear_some_in_backup(std::span<const DPair> pairs) {
   // A thread that is late in making the segment warm may clear some of them first, and then calls
   // forget() itself: drop_copy() in resumer.h. So each bit is cleared by a compare-and-swap, in
   // every domain, which tells whether this thread has cleared it; a commit would not.
@@ -335,8 +335,8 @@ void Map<K, V>::clear_some_in_backup(std::span<const DPair> pairs) {
 /// Moves all pairs of the collecting logs to the DRAM table. Called on opening, before other
 /// threads use the index, where caches are volatile: there no pair may come into a log, and none
 /// may be left in one. Throws out_of_space, bad_alloc; may be called again then.
-template <class K, class V>
-void Map<K, V>::drain_logs() {
+template <class K>
+void WordIndex<K>::drain_logs() {
   for (unsigned log = 0; log < shape_.logs; ++log) {
     LogLine& line = logs_.line(log);
     const epoch::Guard guard;

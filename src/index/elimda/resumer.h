@@ -25,16 +25,16 @@ namespace perdix::detail::index::elimda {
 
 /// A pair of the backup log, in a list that is sorted by hash. Those of one hash are in the order
 /// in which they came.
-template <class K, class V>
-struct Map<K, V>::ColdEntry {
+template <class K>
+struct WordIndex<K>::ColdEntry {
   std::uint64_t hash;
   std::uint64_t copy;  ///< UnitWord::copy()
   BackupRef ref;
 };
 
 /// What opening found in the backup log.
-template <class K, class V>
-struct Map<K, V>::Cold : epoch::Retirable {
+template <class K>
+struct WordIndex<K>::Cold : epoch::Retirable {
   struct ColdUnit {
     std::uint32_t log, number;
     Unit unit;
@@ -62,22 +62,22 @@ struct Map<K, V>::Cold : epoch::Retirable {
   }
 };
 
-template <class K, class V>
-Map<K, V>::OwnCold::~OwnCold() {
+template <class K>
+WordIndex<K>::OwnCold::~OwnCold() {
   delete this->load();
 }
 
 /// A pair of the backup log that belongs to a cold segment.
-template <class K, class V>
-struct Map<K, V>::ColdPair {
+template <class K>
+struct WordIndex<K>::ColdPair {
   unsigned bucket;
   std::uint64_t copy;  ///< UnitWord::copy()
   DPair pair;
 };
 
 /// On opening: lists what the backup log has. Throws bad_alloc.
-template <class K, class V>
-void Map<K, V>::make_cold() {
+template <class K>
+void WordIndex<K>::make_cold() {
   auto cold = std::make_unique<Cold>(shape_.logs);
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
     if (backup_.counted(unit) != 0) add_cold_unit(*cold, unit);
@@ -91,8 +91,8 @@ void Map<K, V>::make_cold() {
   cold_.store(cold.release(), std::memory_order_release);
 }
 
-template <class K, class V>
-void Map<K, V>::add_cold_unit(Cold& cold, Unit unit) {
+template <class K>
+void WordIndex<K>::add_cold_unit(Cold& cold, Unit unit) {
   const UnitWord word = backup_.word_that_counts(unit);
   if (word.log != UnitWord::kNoLog) {
     cold.units.push_back({word.log, word.number, unit});
@@ -103,8 +103,8 @@ void Map<K, V>::add_cold_unit(Cold& cold, Unit unit) {
 }
 
 /// The pairs of the backup log that belong to a segment, in the order in which they came.
-template <class K, class V>
-auto Map<K, V>::cold_pairs(const Segment& segment) const -> std::vector<ColdPair> {
+template <class K>
+auto WordIndex<K>::cold_pairs(const Segment& segment) const -> std::vector<ColdPair> {
   std::vector<ColdPair> pairs;
   const Cold* cold = cold_.load(std::memory_order_acquire);
   if (cold == nullptr) return pairs;
@@ -125,8 +125,8 @@ auto Map<K, V>::cold_pairs(const Segment& segment) const -> std::vector<ColdPair
 }
 
 /// Returns the pairs of a log's units, sorted by hash; makes the list if no thread has made it yet.
-template <class K, class V>
-auto Map<K, V>::sorted_pairs(const Cold& cold, unsigned log) const -> const ColdSorted& {
+template <class K>
+auto WordIndex<K>::sorted_pairs(const Cold& cold, unsigned log) const -> const ColdSorted& {
   std::atomic<const ColdSorted*>& place = cold.of_logs[log];
   const ColdSorted* there = place.load(std::memory_order_acquire);
   if (there != nullptr) return *there;
@@ -141,8 +141,8 @@ auto Map<K, V>::sorted_pairs(const Cold& cold, unsigned log) const -> const Cold
 
 /// Adds the pairs of a unit that count, unless the unit has been used again: `copy` is what its
 /// words had on opening.
-template <class K, class V>
-void Map<K, V>::add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) const {
+template <class K>
+void WordIndex<K>::add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) const {
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
     const BackupRef ref = backup_.ref(unit, i);
     if (UnitWord::copy(pm::load(backup_.word(ref))) != copy || !backup_.counts(ref)) continue;
@@ -150,9 +150,9 @@ void Map<K, V>::add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) con
   }
 }
 
-template <class K, class V>
-void Map<K, V>::add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment,
-                               const ColdSorted& sorted) const {
+template <class K>
+void WordIndex<K>::add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment,
+                                  const ColdSorted& sorted) const {
   const std::uint64_t first = segment.first_hash(), last = segment.next_hash() - 1;
   auto at = std::partition_point(sorted.begin(), sorted.end(),
                                  [&](const auto& pair) { return pair.hash < first; });
@@ -160,9 +160,9 @@ void Map<K, V>::add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segm
     add_cold_pair(pairs, segment, at->ref, at->copy);
 }
 
-template <class K, class V>
-void Map<K, V>::add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment, BackupRef ref,
-                              std::uint64_t copy) const {
+template <class K>
+void WordIndex<K>::add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment,
+                                 BackupRef ref, std::uint64_t copy) const {
   const std::uint64_t word = pm::load(backup_.word(ref));
   if (UnitWord::copy(word) != copy || (word & backup_.bit(ref)) == 0) return;
   const Pair& in_pm = backup_.pair(ref);
@@ -174,8 +174,8 @@ void Map<K, V>::add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segme
 
 /// Makes a segment warm: gives each bucket that has none its DRAM side. The caller is in an
 /// epoch::Guard. Throws corrupt, bad_alloc.
-template <class K, class V>
-void Map<K, V>::warm(Segment& segment) const {
+template <class K>
+void WordIndex<K>::warm(Segment& segment) const {
   std::vector<ColdPair> pairs = cold_pairs(segment);
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const auto& a, const auto& b) { return a.bucket < b.bucket; });
@@ -196,8 +196,8 @@ void Map<K, V>::warm(Segment& segment) const {
 
 /// Makes the DRAM side of a bucket from its live bits in PM and from `pairs`, those of the backup
 /// log. Throws corrupt, bad_alloc.
-template <class K, class V>
-Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pairs) const {
+template <class K>
+Bucket* WordIndex<K>::make_bucket(const Place& place, std::span<const ColdPair> pairs) const {
   std::vector<PSlot> slots;
   slots.reserve(shape_.p_pairs);
   const std::uint64_t* live = table_.live_words(place.segment->offset, place.at);
@@ -225,8 +225,8 @@ Bucket* Map<K, V>::make_bucket(const Place& place, std::span<const ColdPair> pai
 }
 
 /// Whether the P-bucket has a pair of the same words. It need not be the first one of its key.
-template <class K, class V>
-bool Map<K, V>::is_in_p(const Place& place, const DPair& pair) const {
+template <class K>
+bool WordIndex<K>::is_in_p(const Place& place, const DPair& pair) const {
   return place.bucket->find_entry(code_, pair.signature, [&](unsigned, std::uint16_t entry) {
     if (code_.killed(entry)) return false;
     const Pair& in_p = p_pair(place, code_.slot(entry));
@@ -239,8 +239,8 @@ bool Map<K, V>::is_in_p(const Place& place, const DPair& pair) const {
 /// backup log, durably: if the pair is erased from the P-bucket later, the copy must not bring it
 /// back. By compare-and-swap: other threads may be making the segment warm, too, or have done so
 /// already.
-template <class K, class V>
-bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
+template <class K>
+bool WordIndex<K>::drop_copy(const Place& place, const ColdPair& pair) const {
   if (!is_in_p(place, pair.pair)) return false;
   pm::on_step("elimda: a copy is dropped from the backup log");
   std::uint64_t& word = backup_.word(pair.pair.ref);
@@ -256,16 +256,16 @@ bool Map<K, V>::drop_copy(const Place& place, const ColdPair& pair) const {
   return true;
 }
 
-template <class K, class V>
-void Map<K, V>::start_resuming(bool in_background) {
+template <class K>
+void WordIndex<K>::start_resuming(bool in_background) {
   if (in_background)
     resumption_.start_thread([this](const std::stop_token& stop) { resume(stop); });
 }
 
 /// Makes all segments warm, from the lowest hash on; then drops the list of make_cold(). Returns
 /// early if a stop is requested.
-template <class K, class V>
-void Map<K, V>::resume(const std::stop_token& stop) const {
+template <class K>
+void WordIndex<K>::resume(const std::stop_token& stop) const {
   std::uint64_t hash = 0;
   do {
     if (stop.stop_requested()) return;
@@ -279,8 +279,8 @@ void Map<K, V>::resume(const std::stop_token& stop) const {
 }
 
 /// Returns when all segments are warm: waits for the background thread, and does what is left.
-template <class K, class V>
-void Map<K, V>::require_resumed() const {
+template <class K>
+void WordIndex<K>::require_resumed() const {
   resumption_.wait_for_thread();
   if (!resumption_.done()) resume(std::stop_token());
 }

@@ -19,8 +19,8 @@
 namespace perdix::detail::index::elimda {
 
 /// The signature of a key's hash. The word of a string holds it; that of an integer is hashed.
-template <class K, class V>
-Signature Map<K, V>::signature_of(Word key) const {
+template <class K>
+Signature WordIndex<K>::signature_of(Word key) const {
   if constexpr (Keys::kInline)
     return hash_of(key).signature();
   else
@@ -28,8 +28,8 @@ Signature Map<K, V>::signature_of(Word key) const {
 }
 
 /// Returns the DRAM side of a bucket. Makes its segment warm first if it is cold (resumer.h).
-template <class K, class V>
-Bucket& Map<K, V>::bucket_of(Segment& segment, unsigned at) const {
+template <class K>
+Bucket& WordIndex<K>::bucket_of(Segment& segment, unsigned at) const {
   Bucket* bucket = segment.slot(at).bucket();
   if (bucket == nullptr) [[unlikely]] {
     warm(segment);
@@ -39,8 +39,8 @@ Bucket& Map<K, V>::bucket_of(Segment& segment, unsigned at) const {
 }
 
 /// Returns the bucket of a hash as it is now, and prefetches what a lookup will read of it.
-template <class K, class V>
-[[gnu::always_inline]] inline auto Map<K, V>::place_of(KeyHash hash) const -> Place {
+template <class K>
+[[gnu::always_inline]] inline auto WordIndex<K>::place_of(KeyHash hash) const -> Place {
   Segment& segment = dram_.segment_of(hash);
   const unsigned at = hash.bucket(shape_.buckets);
   Bucket& bucket = bucket_of(segment, at);
@@ -49,15 +49,15 @@ template <class K, class V>
 }
 
 /// Whether the bucket of a hash is still the one that place_of() returned.
-template <class K, class V>
-bool Map<K, V>::current(const Place& place, KeyHash hash) const {
+template <class K>
+bool WordIndex<K>::current(const Place& place, KeyHash hash) const {
   return &dram_.segment_of(hash) == place.segment &&
          place.segment->slot(place.at).bucket() == place.bucket;
 }
 
-template <class K, class V>
-[[gnu::always_inline]] inline auto Map<K, V>::find_in_p(const Place& place, Key key,
-                                                        KeyHash hash) const -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordIndex<K>::find_in_p(const Place& place, Key key,
+                                                           KeyHash hash) const -> Found {
   Found found;
   const Bucket& bucket = *place.bucket;
   bucket.find_entry(code_, hash.signature(), [&](unsigned i, std::uint16_t entry) {
@@ -75,9 +75,9 @@ template <class K, class V>
   return found;
 }
 
-template <class K, class V>
-[[gnu::always_inline]] inline auto Map<K, V>::find_in_d(const Place& place, Key key,
-                                                        KeyHash hash) const -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordIndex<K>::find_in_d(const Place& place, Key key,
+                                                           KeyHash hash) const -> Found {
   Found found;
   const Bucket& bucket = *place.bucket;
   bucket.find_d(hash.signature(), [&](unsigned i) {
@@ -90,17 +90,18 @@ template <class K, class V>
   return found;
 }
 
-template <class K, class V>
-[[gnu::always_inline]] inline auto Map<K, V>::find_in_bucket(const Place& place, Key key,
-                                                             KeyHash hash) const -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordIndex<K>::find_in_bucket(const Place& place, Key key,
+                                                                KeyHash hash) const -> Found {
   if (const Found found = find_in_p(place, key, hash)) return found;
   return find_in_d(place, key, hash);
 }
 
 /// Searches the unit that is on its way from the log to the DRAM table, if there is one. The unit
 /// may have been freed and used again in the meantime: the caller validates `moves`.
-template <class K, class V>
-auto Map<K, V>::find_in_flight(const LogLine& line, Key key, KeyHash hash) const -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordIndex<K>::find_in_flight(const LogLine& line, Key key,
+                                                                KeyHash hash) const -> Found {
   const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
   if (in_flight == 0) return {};
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
@@ -115,9 +116,9 @@ auto Map<K, V>::find_in_flight(const LogLine& line, Key key, KeyHash hash) const
 }
 
 /// Searches the pairs of a log. The caller validates `moves`.
-template <class K, class V>
-auto Map<K, V>::find_in_log(const LogLine& line, unsigned log, Key key, KeyHash hash) const
-    -> Found {
+template <class K>
+[[gnu::always_inline]] inline auto WordIndex<K>::find_in_log(const LogLine& line, unsigned log,
+                                                             Key key, KeyHash hash) const -> Found {
   const LogLine::Print print = LogLine::print_of(hash.signature());
   const auto* prints = reinterpret_cast<const LogLine::Print*>(&line + 1);
   for (unsigned first = 0; first < shape_.unit_pairs; first += 8) {
@@ -135,8 +136,8 @@ auto Map<K, V>::find_in_log(const LogLine& line, unsigned log, Key key, KeyHash 
 }
 
 /// Searches the unit in flight first, since its pairs are older than those of the log.
-template <class K, class V>
-auto Map<K, V>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found {
+template <class K>
+auto WordIndex<K>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found {
   const LogLine& line = logs_.line(log);
   if (const Found found = find_in_flight(line, key, hash)) return found;
   return find_in_log(line, log, key, hash);
@@ -144,8 +145,8 @@ auto Map<K, V>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found
 
 /// Returns the first pair of a key. `place` is the key's bucket as place_of() found it. The caller
 /// is in an epoch::Guard.
-template <class K, class V>
-auto Map<K, V>::find_from(Place place, Key key, KeyHash hash) const -> Found {
+template <class K>
+auto WordIndex<K>::find_from(Place place, Key key, KeyHash hash) const -> Found {
   const unsigned log = shape_.log_of(hash);
   for (;; place = place_of(hash)) {
     const unsigned d_count = place.bucket->d_count();
@@ -164,29 +165,35 @@ auto Map<K, V>::find_from(Place place, Key key, KeyHash hash) const -> Found {
   }
 }
 
-template <class K, class V>
-auto Map<K, V>::find(Key key, KeyHash hash) const -> Found {
+template <class K>
+auto WordIndex<K>::find(Key key, KeyHash hash) const -> Found {
   return find_from(place_of(hash), key, hash);
 }
 
-template <class K, class V>
-bool Map<K, V>::get(Key key, V& value) const {
+template <class K>
+std::optional<Word> WordIndex<K>::find_word(Key key) const {
+  const Found found = find(key, hash_of(key));
+  return found ? std::optional<Word>(found.value) : std::nullopt;
+}
+
+template <class K>
+bool WordIndex<K>::find_number(Key key, Word& value) const {
   const epoch::Guard guard;
   const Found found = find(key, hash_of(key));
   if (!found) return false;
-  values_.copy(found.value, value);
+  value = found.value;
   return true;
 }
 
-template <class K, class V>
-bool Map<K, V>::contains(Key key) const {
+template <class K>
+bool WordIndex<K>::contains(Key key) const {
   const epoch::Guard guard;
   return static_cast<bool>(find(key, hash_of(key)));
 }
 
 /// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete.
-template <class K, class V>
-auto Map<K, V>::lock_bucket(KeyHash hash) const -> Locked {
+template <class K>
+auto WordIndex<K>::lock_bucket(KeyHash hash) const -> Locked {
   for (;;) {
     Segment& segment = dram_.segment_of(hash);
     const unsigned at = hash.bucket(shape_.buckets);

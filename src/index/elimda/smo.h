@@ -16,8 +16,8 @@
 
 namespace perdix::detail::index::elimda {
 
-template <class K, class V>
-struct Map<K, V>::Half {
+template <class K>
+struct WordIndex<K>::Half {
   pm::Offset offset = pm::kNull;
   Segment* segment = nullptr;
   util::Arena* arena = nullptr;
@@ -31,16 +31,16 @@ struct Map<K, V>::Half {
   }
 };
 
-template <class K, class V>
-bool Map<K, V>::has_room(const Bucket& bucket) const {
+template <class K>
+bool WordIndex<K>::has_room(const Bucket& bucket) const {
   return !bucket.d_full() || bucket.d_count() < 2 * shape_.d_pairs ||
          (bucket.units() + 1) * shape_.unit_pairs <= shape_.p_pairs;
 }
 
 /// Splits a segment because of a bucket that is full. False if it may not be split further. Throws
 /// out_of_space, bad_alloc, and nothing has happened.
-template <class K, class V>
-bool Map<K, V>::split(Segment& segment, unsigned full) {
+template <class K>
+bool WordIndex<K>::split(Segment& segment, unsigned full) {
   const std::lock_guard splitting(segment.splitting);
   for (unsigned i = 0; i < shape_.buckets; ++i) bucket_of(segment, i);
   std::vector<std::unique_lock<Slot>> locks;
@@ -59,8 +59,8 @@ bool Map<K, V>::split(Segment& segment, unsigned full) {
 /// Whether the directory has a bit more for the segment, which it may get here. Keys that hash
 /// alike can't make it grow without bound: a segment is at most so much deeper than the average
 /// one.
-template <class K, class V>
-bool Map<K, V>::may_split(const Segment& segment) {
+template <class K>
+bool WordIndex<K>::may_split(const Segment& segment) {
   constexpr unsigned kMaxExtraDepth = 8;
   const std::lock_guard lock(dram_.structure());
   if (segment.depth < dram_.depth()) return true;
@@ -73,8 +73,8 @@ bool Map<K, V>::may_split(const Segment& segment) {
 }
 
 /// What counts in each bucket, the first pair of each key; the other ones of strings are killed.
-template <class K, class V>
-auto Map<K, V>::gather(Segment& segment) -> std::vector<Items> {
+template <class K>
+auto WordIndex<K>::gather(Segment& segment) -> std::vector<Items> {
   std::vector<Items> items(shape_.buckets);
   for (unsigned i = 0; i < shape_.buckets; ++i) {
     const Place place{&segment, i, segment.slot(i).bucket()};
@@ -87,8 +87,8 @@ auto Map<K, V>::gather(Segment& segment) -> std::vector<Items> {
 }
 
 /// In the order of slots, which is that in which the pairs came.
-template <class K, class V>
-void Map<K, V>::gather_p(const Place& place, Items& items) const {
+template <class K>
+void WordIndex<K>::gather_p(const Place& place, Items& items) const {
   const std::uint64_t* live = table_.live_words(place.segment->offset, place.at);
   for (unsigned w = 0; w < shape_.live_words(); ++w) {
     for (std::uint64_t left = pm::load(live[w]); left != 0; left &= left - 1) {
@@ -100,8 +100,8 @@ void Map<K, V>::gather_p(const Place& place, Items& items) const {
   }
 }
 
-template <class K, class V>
-void Map<K, V>::gather_d(const Place& place, Items& items) const {
+template <class K>
+void WordIndex<K>::gather_d(const Place& place, Items& items) const {
   for (unsigned i = 0; i < place.bucket->d_count(); ++i) {
     if (!place.bucket->d_live(i)) continue;
     const Pair pair{place.bucket->d_key(i), place.bucket->d_value(i)};
@@ -111,8 +111,8 @@ void Map<K, V>::gather_d(const Place& place, Items& items) const {
 
 /// Kills all but the first pair of each key, in PM too: they may have strings, or still be in the
 /// backup log.
-template <class K, class V>
-void Map<K, V>::remove_duplicates(const Place& place, Items& items) {
+template <class K>
+void WordIndex<K>::remove_duplicates(const Place& place, Items& items) {
   constexpr std::uint16_t kNone = 0xffff;
   std::vector<std::uint16_t> table(std::bit_ceil(2 * items.size() + 1), kNone);
   std::size_t kept = 0;
@@ -136,8 +136,8 @@ void Map<K, V>::remove_duplicates(const Place& place, Items& items) {
   items.resize(kept);
 }
 
-template <class K, class V>
-void Map<K, V>::kill_duplicate(const Place& place, const Item& item) {
+template <class K>
+void WordIndex<K>::kill_duplicate(const Place& place, const Item& item) {
   pm::on_step("elimda: a split removes a duplicate");
   if (item.in_d) return kill_d_pair(place, item.slot);
   place.bucket->find_entry(code_, item.hash.signature(), [&](unsigned i, std::uint16_t entry) {
@@ -147,8 +147,8 @@ void Map<K, V>::kill_duplicate(const Place& place, const Item& item) {
   });
 }
 
-template <class K, class V>
-void Map<K, V>::split_into(Segment& segment, std::vector<Items>& items, bool in_two) {
+template <class K>
+void WordIndex<K>::split_into(Segment& segment, std::vector<Items>& items, bool in_two) {
   std::array<Half, 2> halves;
   alloc::Session session = pool_.allocator().session();
   const unsigned depth = segment.depth + (in_two ? 1 : 0);
@@ -184,8 +184,8 @@ void Map<K, V>::split_into(Segment& segment, std::vector<Items>& items, bool in_
 
 /// Fills a bucket of a new segment: P pairs, and D pairs as far as they fill the last unit.
 /// Flushed.
-template <class K, class V>
-void Map<K, V>::fill(Half& half, unsigned at, std::span<const Item> items) {
+template <class K>
+void WordIndex<K>::fill(Half& half, unsigned at, std::span<const Item> items) {
   const auto d_begin =
       std::partition_point(items.begin(), items.end(), [](const Item& item) { return !item.in_d; });
   const auto in_p = static_cast<unsigned>(d_begin - items.begin());
@@ -214,8 +214,8 @@ void Map<K, V>::fill(Half& half, unsigned at, std::span<const Item> items) {
 // --- Joining -------------------------------------------------------------------------------------
 
 /// The pool is full: gives back segments without pairs, and chunks of the backup log.
-template <class K, class V>
-bool Map<K, V>::reclaim_space() noexcept {
+template <class K>
+bool WordIndex<K>::reclaim_space() noexcept {
   bool any = false;
   try {
     while (join_empty_segments()) any = true;
@@ -226,8 +226,8 @@ bool Map<K, V>::reclaim_space() noexcept {
   return any;
 }
 
-template <class K, class V>
-bool Map<K, V>::is_empty(Segment& segment) const {
+template <class K>
+bool WordIndex<K>::is_empty(Segment& segment) const {
   for (unsigned at = 0; at < shape_.buckets; ++at) {
     const Bucket& bucket = bucket_of(segment, at);
     if (bucket.d_live_count() != 0) return false;
@@ -238,8 +238,8 @@ bool Map<K, V>::is_empty(Segment& segment) const {
   return true;
 }
 
-template <class K, class V>
-bool Map<K, V>::join_empty_segments() {
+template <class K>
+bool WordIndex<K>::join_empty_segments() {
   bool any = false;
   const epoch::Guard guard;
   dram_.for_each_segment([&](Segment& segment) {
@@ -250,8 +250,8 @@ bool Map<K, V>::join_empty_segments() {
 
 /// Joins an empty segment with the other half of the former segment, if that half was not split
 /// further. Not if another thread splits one of the two.
-template <class K, class V>
-bool Map<K, V>::join(Segment& empty) {
+template <class K>
+bool WordIndex<K>::join(Segment& empty) {
   Segment& other = dram_.segment_of({(empty.prefix ^ 1) << (64 - empty.depth)});
   if (other.depth != empty.depth) return false;
   Segment& left = (empty.prefix & 1) == 0 ? empty : other;
@@ -273,8 +273,8 @@ bool Map<K, V>::join(Segment& empty) {
 }
 
 /// With all buckets of both locked. The joined segment has the buckets of the one that is kept.
-template <class K, class V>
-void Map<K, V>::join_locked(Segment& left, Segment& kept, Segment& freed) {
+template <class K>
+void WordIndex<K>::join_locked(Segment& left, Segment& kept, Segment& freed) {
   Segment* joined =
       Segment::make(arena_, shape_.buckets, kept.offset, left.depth - 1, left.prefix / 2);
   for (unsigned i = 0; i < shape_.buckets; ++i) joined->slot(i).set_bucket(kept.slot(i).bucket());

@@ -82,9 +82,9 @@ std::optional<Pair> WordTree<K>::find_last(Key key) const {
     });
     leaf_orders_.keep_order(order);
     if (last) return last;
-    const auto before = predecessor(NodeBounds::view(order.node->low));
+    auto before = predecessor(NodeBounds::view(order.node->low));
     if (!before) return std::nullopt;  // that was the first leaf
-    position = *before;
+    position = std::move(*before);
   }
 }
 

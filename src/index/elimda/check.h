@@ -1,4 +1,6 @@
 // Verification of the invariants that layout.h states (E1-E8), the list of all blocks, and sizes.
+#pragma once
+
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
@@ -10,8 +12,8 @@
 namespace perdix::detail::index::elimda {
 
 /// What check() has found so far.
-template <class K, class V>
-struct Map<K, V>::Checked {
+template <class K>
+struct WordIndex<K>::Checked {
   CheckReport report;
   std::vector<std::uint8_t> in_d;  ///< pairs of the backup log that D-buckets refer to, or flights
 
@@ -22,20 +24,20 @@ struct Map<K, V>::Checked {
 };
 
 /// A pair that counts: its strings are there (E8), and its hash is its word's.
-template <class K, class V>
-bool Map<K, V>::check_pair(const Pair& pair, Checked& checked) const {
-  const bool sound = keys_.sound(pair.key) && values_.sound(pair.value);
+template <class K>
+bool WordIndex<K>::check_pair(const Pair& pair, Checked& checked) const {
+  const bool sound = keys_.sound(pair.key) && codec_.sound(pair.value);
   checked.expect(sound, "a pair refers to a string that is not there (E8): {:#x}, {:#x}", pair.key,
                  pair.value);
   if (!sound) return false;
   checked.expect(hash_of_word(pair.key).signature() == signature_of(pair.key),
                  "a key has another one's signature: {:#x}", pair.key);
-  checked.report.blocks += Keys::blobs(pair.key) + Values::blobs(pair.value);
+  checked.report.blocks += Keys::blobs(pair.key) + codec_.blobs(pair.value);
   return true;
 }
 
-template <class K, class V>
-void Map<K, V>::check_bucket(const Place& place, Checked& checked) const {
+template <class K>
+void WordIndex<K>::check_bucket(const Place& place, Checked& checked) const {
   const Bucket& bucket = *place.bucket;
   const auto in_place = [&](const Pair& pair) {
     if (!check_pair(pair, checked)) return;
@@ -79,8 +81,8 @@ void Map<K, V>::check_bucket(const Place& place, Checked& checked) const {
 
 /// Each pair that counts in the backup log is a D pair or on its way to a D-bucket; each that
 /// counts in a log lies in its log.
-template <class K, class V>
-void Map<K, V>::check_logs(Checked& checked) const {
+template <class K>
+void WordIndex<K>::check_logs(Checked& checked) const {
   for_each_in_flight([&](BackupRef ref) {
     checked.expect(checked.in_d[ref]++ == 0, "pair {} of the backup log is in flight twice", ref);
     (void)check_pair(backup_.pair(ref), checked);
@@ -115,8 +117,8 @@ void Map<K, V>::check_logs(Checked& checked) const {
   }
 }
 
-template <class K, class V>
-CheckReport Map<K, V>::check() const {
+template <class K>
+CheckReport WordIndex<K>::check() const {
   Checked checked;
   try {
     require_resumed();
@@ -144,9 +146,9 @@ CheckReport Map<K, V>::check() const {
 }
 
 /// The blocks that hold no strings.
-template <class K, class V>
+template <class K>
 template <class Visit>
-void Map<K, V>::for_each_own_block(Visit visit) const {
+void WordIndex<K>::for_each_own_block(Visit visit) const {
   visit(pool_.offset(&root_));
   if (const pm::Offset area = logs_.block(); area != pm::kNull) visit(area);
   backup_.for_each_block(visit);
@@ -155,9 +157,9 @@ void Map<K, V>::for_each_own_block(Visit visit) const {
 
 /// Calls visit(pair) for all that count in the logs and in buckets that are warm, duplicates too.
 /// While writers are active that is a good guess.
-template <class K, class V>
+template <class K>
 template <class Visit>
-void Map<K, V>::for_each_warm_pair(Visit visit) const {
+void WordIndex<K>::for_each_warm_pair(Visit visit) const {
   dram_.for_each_segment([&](Segment& segment) {
     for (unsigned at = 0; at < shape_.buckets; ++at) {
       const Place place{&segment, at, segment.slot(at).bucket()};
@@ -180,9 +182,9 @@ void Map<K, V>::for_each_warm_pair(Visit visit) const {
 
 /// Calls visit(ref) for pairs of the backup log that a flush which failed half-way has left on
 /// their way. Writers are idle.
-template <class K, class V>
+template <class K>
 template <class Visit>
-void Map<K, V>::for_each_in_flight(Visit visit) const {
+void WordIndex<K>::for_each_in_flight(Visit visit) const {
   for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log) {
     const LogLine& line = logs_.line(log);
     const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
@@ -193,28 +195,28 @@ void Map<K, V>::for_each_in_flight(Visit visit) const {
   }
 }
 
-template <class K, class V>
-void Map<K, V>::for_each_block(const BlockVisitor& visit) const {
+template <class K>
+void WordIndex<K>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
   const epoch::Guard guard;
   for_each_own_block(visit);
   const auto visit_blobs = [&](const Pair& pair) {
     if (Keys::blobs(pair.key) != 0) visit(blob_offset(pair.key));
-    if (Values::blobs(pair.value) != 0) visit(blob_offset(pair.value));
+    if (codec_.blobs(pair.value) != 0) visit(blob_offset(pair.value));
   };
   for_each_warm_pair(visit_blobs);
   for_each_in_flight([&](BackupRef ref) { visit_blobs(backup_.pair(ref)); });
 }
 
-template <class K, class V>
-std::uint64_t Map<K, V>::count_keys() const {
+template <class K>
+std::uint64_t WordIndex<K>::count_keys() const {
   std::uint64_t keys = 0;
-  for_each([&](Key, Value) { return ++keys, true; });
+  show_all<Word>([&](Key, Word) { return ++keys, true; }, Codec<Word>(pool_));
   return keys;
 }
 
-template <class K, class V>
-std::uint64_t Map<K, V>::size() const {
+template <class K>
+std::uint64_t WordIndex<K>::size() const {
   if (count_state_.load(std::memory_order_acquire) != CountState::known) {
     const std::lock_guard lock(counting_);
     if (count_state_.load(std::memory_order_acquire) != CountState::known) return count();
@@ -224,8 +226,8 @@ std::uint64_t Map<K, V>::size() const {
 
 /// Counts, and remembers the count unless a writer was active during the call. One thread at a
 /// time.
-template <class K, class V>
-std::uint64_t Map<K, V>::count() const {
+template <class K>
+std::uint64_t WordIndex<K>::count() const {
   count_state_.store(CountState::counting);  // an insert_ahead from now on takes that back
   const std::int64_t added = added_.sum(), removed = removed_.sum(), begun = begun_.sum();
   const std::uint64_t keys = count_keys();
@@ -237,8 +239,8 @@ std::uint64_t Map<K, V>::count() const {
 }
 
 /// Of the segments that are warm. Duplicates count, unless the keys were counted (size()).
-template <class K, class V>
-IndexStats Map<K, V>::stats() const {
+template <class K>
+IndexStats WordIndex<K>::stats() const {
   IndexStats stats;
   const epoch::Guard guard;
   std::uint64_t segments = 0, warm = 0;
@@ -255,10 +257,10 @@ IndexStats Map<K, V>::stats() const {
   std::uint64_t in_logs = 0;  // the rest of the logs' area is not the pairs'
   for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log)
     in_logs += LogWord::unpack(pm::load(logs_.word(log))).count;
-  for_each_warm_pair([&]([[maybe_unused]] const Pair& pair) {
+  for_each_warm_pair([&](const Pair& pair) {
     ++stats.pairs;
-    if constexpr (!kInline)
-      blob_bytes += keys_.footprint(pm::load(pair.key)) + values_.footprint(pm::load(pair.value));
+    if (!all_inline())
+      blob_bytes += keys_.footprint(pm::load(pair.key)) + codec_.footprint(pm::load(pair.value));
   });
   if (count_state_.load() == CountState::known) stats.pairs = size();
   stats.leaves = segments * shape_.buckets;
@@ -275,22 +277,5 @@ IndexStats Map<K, V>::stats() const {
   stats.resumption_seconds = resumption_.seconds();
   return stats;
 }
-
-template CheckReport Map<std::uint64_t, std::uint64_t>::check() const;
-template void Map<std::uint64_t, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Map<std::uint64_t, std::uint64_t>::size() const;
-template IndexStats Map<std::uint64_t, std::uint64_t>::stats() const;
-template CheckReport Map<std::uint64_t, std::string>::check() const;
-template void Map<std::uint64_t, std::string>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Map<std::uint64_t, std::string>::size() const;
-template IndexStats Map<std::uint64_t, std::string>::stats() const;
-template CheckReport Map<std::string, std::uint64_t>::check() const;
-template void Map<std::string, std::uint64_t>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Map<std::string, std::uint64_t>::size() const;
-template IndexStats Map<std::string, std::uint64_t>::stats() const;
-template CheckReport Map<std::string, std::string>::check() const;
-template void Map<std::string, std::string>::for_each_block(const BlockVisitor&) const;
-template std::uint64_t Map<std::string, std::string>::size() const;
-template IndexStats Map<std::string, std::string>::stats() const;
 
 }  // namespace perdix::detail::index::elimda
