@@ -62,7 +62,7 @@ BUGS = [
         ELIM_INSERT,
         "pm().flush(&pair, sizeof pair)",
         ELIM,
-        after="V>::add_direct(",
+        after="::add_direct(",
     ),
     drop(
         "elimda: a string's reference counts before it is durable",
@@ -133,7 +133,7 @@ BUGS = [
         "stream",
         "copy",
         ELIM,
-        after="V>::write_to_p(",
+        after="::write_to_p(",
     ),
     drop(
         "elimda: bits of the backup log are not cleared durably",
@@ -225,7 +225,7 @@ BUGS = [
         ELIM_RESUME,
         "pm().persist(&word, sizeof word)",
         (unit("tests/linearizability/elimda_copies_test", "*"),),
-        after="V>::drop_copy(",
+        after="::drop_copy(",
     ),
     store_for_publish(
         "elimda: an update is not durable where the pair is in flight or in a D-bucket",
