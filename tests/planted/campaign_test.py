@@ -95,9 +95,14 @@ class TableTest(unittest.TestCase):
     def test_page_counts(self):
         kinds = ("unit", "storm", first_notice.NONE)
         rows = [first_notice.row_of(bug, kind, 3, "") for bug, kind in zip(BUGS, kinds)]
-        page = first_notice.page(rows, len(BUGS))
+        page = first_notice.page(rows, len(rows))
         self.assertIn("quick 1 of 3 (33.3 %), by deep only 1, by none 1", page)
         self.assertIn(f"| {first_notice.key_of(BUGS[1])} | storm | 3 s |", page)
+
+    def test_page_of_some_bugs_has_no_share(self):
+        page = first_notice.page([first_notice.row_of(BUGS[0], "unit", 3, "")], len(BUGS))
+        self.assertIn(f"1 of {len(BUGS)} bugs", page)
+        self.assertNotIn("%", page)
 
 
 class DataTest(unittest.TestCase):

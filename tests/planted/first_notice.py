@@ -87,6 +87,16 @@ def _listed(rows, verdict):
     return "\n".join(["| bug | noticed by | after |", "|---|---|---:|", *lines])
 
 
+def _state(rows, bugs):
+    """The shares, which say something only of all bugs."""
+    if len(rows) < bugs:
+        return (
+            f"The table has {len(rows)} of {bugs} bugs. No campaign has tried the others, so it\n"
+            "does not show yet which share of all bugs the quick suite notices."
+        )
+    return f"The table has all {bugs} bugs: {summary(rows)}."
+
+
 def page(rows, bugs):
     """The document about the table."""
     quick = ", ".join(f"{kind} {most} {UNITS[kind]}" for kind, most in QUICK.items())
@@ -98,7 +108,7 @@ def page(rows, bugs):
 ladder of tests (`tests/planted/ladder.py`) until one notices it. What the quick suite runs of each:
 {quick}.
 
-The table has {len(rows)} of {bugs} bugs: {summary(rows)}.
+{_state(rows, bugs)}
 
 ## By part
 
