@@ -26,7 +26,7 @@ test: ## build and run the tests that notice most (some ten minutes); does all i
 	@scripts/setup test
 	@scripts/test quick
 
-test-slice: ## a part of test-all that the commit chooses, or PERDIX_SLICE='asan:unit' (15 minutes)
+test-slice: ## a part of test-all that the commit chooses, or PERDIX_SLICE='asan:unit'
 	@scripts/setup test-all
 	@scripts/test --slice
 

@@ -1,11 +1,9 @@
 # The instruction set that is compiled for: PERDIX_MARCH, for all code, and PERDIX_BASELINE, an
 # option for the sources that run on any processor of the target (perdix_baseline()).
 #
-# The default runs on all processors since about 2009. With x86-64-v3 and native, SpTree, ElimDa,
-# Cceh and FastFair together were within 3 % of it (load, C and A of the benchmark), so nothing is
-# chosen at run time; the code for AVX-512 in src/util is used where PERDIX_MARCH has it. For
-# targets other than x86-64 the default is the compiler's: `native` would be the machine that
-# builds.
+# The default runs on all processors since about 2009. Nothing is chosen at run time; the code for
+# AVX-512 in src/util is used where PERDIX_MARCH has it. For targets other than x86-64 the default
+# is the compiler's: `native` would be the machine that builds.
 include(CheckCXXCompilerFlag)
 
 set(default_march "")

@@ -1,10 +1,13 @@
 #include "pool/file_lock.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -23,28 +26,49 @@ int set_lock(const pm::File& file, short type) {
   return ::fcntl(file.fd(), F_OFD_SETLK, &lock);
 }
 
-std::string owner_of(const pm::File& file) {
+std::uint64_t owner_of(const pm::File& file) {
   OwnerBlock owner{};
   file.read(kOwnerOffset, &owner, sizeof(owner));
-  if (owner.pid == static_cast<std::uint64_t>(::getpid())) return "this process";
-  if (owner.pid == 0) return "another process";
-  return fmt::format("process {}", owner.pid);
+  return owner.pid;
 }
+
+/// Whether the owner on record has ended without closing the pool, as far as this process can see.
+/// A process that has ended but that its parent has not waited for still counts.
+bool has_ended(std::uint64_t owner) {
+  return owner != 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH;
+}
+
+std::string in_use_by(std::uint64_t owner) {
+  if (owner == static_cast<std::uint64_t>(::getpid())) return "this process";
+  if (owner == 0) return "another process";
+  if (has_ended(owner)) return fmt::format("a child of process {}, which has ended", owner);
+  return fmt::format("process {}", owner);
+}
+
+void pause_for_a_child() { std::this_thread::sleep_for(FileLock::kPause); }
 
 }  // namespace
 
-FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork) : file_(file) {
-  if (set_lock(file, F_WRLCK) == 0) {
-    close_in_children(file.fd(), no_fork);
-    return;
+FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork)
+    : FileLock(file, no_fork, pause_for_a_child) {}
+
+FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork,
+                   const std::function<void()>& pause)
+    : file_(file) {
+  for (int pauses = 0; set_lock(file, F_WRLCK) != 0; ++pauses) {
+    const int error = errno;
+    const std::string path = file.path().string();
+    if (error != EAGAIN && error != EACCES)
+      throw Error(Errc::io_error, fmt::format("can't lock '{}': {}", path, std::strerror(error)));
+    const std::uint64_t owner = owner_of(file);
+    if (!has_ended(owner) || pauses == kMostPauses) {
+      throw Error(Errc::in_use, fmt::format("pool '{}' is in use by {}; one process owns a pool at "
+                                            "a time: close it there first",
+                                            path, in_use_by(owner)));
+    }
+    pause();
   }
-  const std::string path = file.path().string();
-  if (errno == EAGAIN || errno == EACCES) {
-    throw Error(Errc::in_use, fmt::format("pool '{}' is in use by {}; one process owns a pool at a "
-                                          "time: close it there first",
-                                          path, owner_of(file)));
-  }
-  throw Error(Errc::io_error, fmt::format("can't lock '{}': {}", path, std::strerror(errno)));
+  close_in_children(file.fd(), no_fork);
 }
 
 FileLock::~FileLock() {

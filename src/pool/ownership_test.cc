@@ -2,10 +2,14 @@
 #include <sys/file.h>
 
 #include <chrono>
+#include <functional>
 #include <iostream>
+#include <optional>
 #include <random>
 #include <thread>
 
+#include "pool/file_lock.h"
+#include "pool/layout.h"
 #include "pool/test_pool.h"
 #include "util/random.h"
 
@@ -115,6 +119,72 @@ TEST_F(Ownership, SurvivorFindsWhatTheKilledProcessStored) {
   EXPECT_EQ(core->indexes().size(), 2u);
   ASSERT_EQ(core->dropping().size(), 1u);
   EXPECT_EQ(core->dropping()[0].name(), "second");
+}
+
+/// Takes the lock of a file and frees it.
+void take_lock(const pm::File& file, const std::function<void()>& pause) {
+  std::optional<FileLock> lock;
+  const pm::NoFork no_fork;
+  lock.emplace(file, no_fork, pause);
+}
+
+/// A file with the lock and the descriptor in a child of a killed process, as a kill between a fork
+/// and the handler that closes the descriptor there leaves it.
+class LeftToAChild : public Ownership {
+ protected:
+  LeftToAChild() {
+    owner_ = start_child([&] {
+      const pm::File file = pm::File::create_in_place(path_);
+      const OwnerBlock owner{static_cast<std::uint64_t>(::getpid())};
+      (void)!::pwrite(file.fd(), &owner, sizeof owner, kOwnerOffset);
+      std::optional<FileLock> lock;
+      {
+        const pm::NoFork no_fork;
+        lock.emplace(file, no_fork);
+      }
+      if (::_Fork() == 0) {  // which calls no handlers
+        go_.wait();
+        ::close(file.fd());
+        closed_.send();
+        ::_exit(0);
+      }
+      ready_.send();
+      while (true) ::pause();
+      return true;
+    });
+    EXPECT_TRUE(ready_.wait());
+    kill(owner_);
+  }
+  ~LeftToAChild() override { go_.send(); }
+
+  Signal ready_, go_, closed_;
+  pid_t owner_;
+};
+
+TEST_F(LeftToAChild, IsWaitedFor) {
+  const pm::File file = pm::File::open(path_);
+  int pauses = 0;
+  take_lock(file, [&] {
+    ++pauses;
+    go_.send();
+    EXPECT_TRUE(closed_.wait());
+  });
+  EXPECT_EQ(pauses, 1);
+}
+
+TEST_F(LeftToAChild, IsNotWaitedForForEver) {
+  const pm::File file = pm::File::open(path_);
+  int pauses = 0;
+  expect_error(Errc::in_use, "a child of process " + std::to_string(owner_),
+               [&] { take_lock(file, [&] { ++pauses; }); });
+  EXPECT_EQ(pauses, FileLock::kMostPauses);
+}
+
+TEST_F(Ownership, AnOwnerThatRunsIsNotWaitedFor) {
+  const auto core = PoolCore::create(path_, small_options());
+  const pm::File file = pm::File::open(path_);
+  expect_error(Errc::in_use, "this process",
+               [&] { take_lock(file, [] { ADD_FAILURE() << "waits"; }); });
 }
 
 void sleep_randomly(util::Random& random, std::chrono::microseconds most) {

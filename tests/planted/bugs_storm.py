@@ -49,10 +49,8 @@ BUGS = [
     Bug(
         "a second process owns the pool too",
         FILE_LOCK,
-        """  if (set_lock(file, F_WRLCK) == 0) {
-    close_in_children""",
-        """  if (set_lock(file, F_WRLCK) == 0 || {planted}) {
-    close_in_children""",
+        "set_lock(file, F_WRLCK) != 0;",
+        "!{planted} && set_lock(file, F_WRLCK) != 0;",
         (storm(REFUSED),),
     ),
     # What follows takes out what mends a fault that was found, one at a time.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <perdix/index.h>
 #include <perdix/pool.h>
 
 #include "pool/pool_core.h"
@@ -20,7 +21,9 @@ namespace perdix::detail::index {
 template <class Derived>
 class TestPool {
  public:
-  TestPool() : pool_(Pool::create(path_, options())) {}
+  /// With all engines: a program has those only that something in it names, and a tree under test
+  /// does not.
+  TestPool() : pool_(Pool::create(path_, options())) { EXPECT_FALSE(Index::engines().empty()); }
   TestPool(const TestPool&) = delete;
   TestPool& operator=(const TestPool&) = delete;
 
