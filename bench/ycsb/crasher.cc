@@ -79,7 +79,7 @@ void bind_to_parent() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-std::unique_ptr<Store> load(const Job& job) {
+std::unique_ptr<Store> loaded_store(const Job& job) {
   const Setup setup{job.data,   job.directory.data(), job.max_records, job.threads, job.durability,
                     job.domain, job.dram_budget,      job.pool_size,   {}};
   std::unique_ptr<Store> store = find_system(job.system.data()).open(setup);
@@ -99,7 +99,7 @@ std::unique_ptr<Store> load(const Job& job) {
   Answer answer{};
   std::unique_ptr<Store> store;
   try {
-    store = load(job);
+    store = loaded_store(job);
   } catch (const std::exception& e) {
     fill(answer, e.what());
   }

@@ -21,6 +21,8 @@
 #include <string_view>
 #include <utility>
 
+#include <perdix/error.h>
+
 #include "util/random.h"
 #include "ycsb/keys.h"
 #include "ycsb/store.h"
@@ -289,15 +291,20 @@ constexpr Calls calls_of() {
           .insert_ahead = CanInsertAhead<Client, Number, Number>};
 }
 
-/// Opens a system for the kinds of record in the setup.
+/// Opens a system for the kinds of record in the setup. Throws unsupported for strings in a build
+/// that has none of them.
 template <template <class, class> class Map>
 std::unique_ptr<Store> open_store(const Setup& setup) {
   const Shape& shape = setup.data.shape;
-  if (shape.key_kind == Kind::bytes)
-    return std::make_unique<MapStore<Map, std::string, std::string>>(setup);
-  if (shape.value_kind == Kind::bytes)
+  if (shape.key_kind == Kind::u64 && shape.value_kind == Kind::u64)
+    return std::make_unique<MapStore<Map, std::uint64_t, std::uint64_t>>(setup);
+#if PERDIX_BENCH_STRINGS
+  if (shape.key_kind == Kind::u64)
     return std::make_unique<MapStore<Map, std::uint64_t, std::string>>(setup);
-  return std::make_unique<MapStore<Map, std::uint64_t, std::uint64_t>>(setup);
+  return std::make_unique<MapStore<Map, std::string, std::string>>(setup);
+#else
+  throw Error(Errc::unsupported, "this program measures integers only");
+#endif
 }
 
 }  // namespace perdix::bench

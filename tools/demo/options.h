@@ -14,7 +14,7 @@ struct Options {
   std::filesystem::path words = kDefaultWords;
   std::filesystem::path directory;    ///< empty: see bench::default_parent()
   std::optional<std::uint64_t> seed;  ///< nothing: another one each time
-  std::uint64_t records = 300'000;    ///< of the comparison
+  std::uint64_t records = 200'000;    ///< of the comparison
   bool comparison = true;
   bool help = false;
 };
