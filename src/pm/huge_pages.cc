@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "pm/no_fork.h"
@@ -67,7 +68,13 @@ bool touch_pages(void* address, std::size_t n) noexcept {
 }
 
 bool collapse_pages(void* address, std::size_t n) noexcept {
-  return ::madvise(address, n, kCollapse) == 0;
+  // The kernel does not wait for a page that is locked, or on a list of its own, for a moment.
+  constexpr int kTries = 8;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (::madvise(address, n, kCollapse) == 0) return true;
+    if (errno != EAGAIN) return false;
+  }
+  return false;
 }
 
 void allocate_huge_pages(int fd, std::uint64_t begin, std::uint64_t end) noexcept {

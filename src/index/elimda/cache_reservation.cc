@@ -68,11 +68,13 @@ void remove_left_groups(const fs::path& root) {
   }
 }
 
-/// Threads that begin later are in the group of the thread that begins them.
+/// Threads that begin later are in the group of the thread that begins them. One may end before it
+/// is added.
 bool add_threads(const fs::path& group) {
   std::error_code error;
   for (const fs::directory_entry& thread : fs::directory_iterator("/proc/self/task", error)) {
-    if (!write_text(group / "tasks", thread.path().filename().string() + "\n")) return false;
+    const bool added = write_text(group / "tasks", thread.path().filename().string() + "\n");
+    if (!added && fs::exists(thread.path(), error)) return false;
   }
   return !error;
 }
