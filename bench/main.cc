@@ -65,7 +65,7 @@ int fail(std::string_view message) {
   return kFailed;
 }
 
-int run_program(int argc, char** argv) {
+int main_of(int argc, char** argv) {
   CLI::App app(kDescription, "perdix-bench");
   app.footer(kFooter);
   Options options;
@@ -84,4 +84,4 @@ int run_program(int argc, char** argv) {
 }  // namespace
 }  // namespace perdix::bench
 
-int main(int argc, char** argv) { return perdix::bench::run_program(argc, argv); }
+int main(int argc, char** argv) { return perdix::bench::main_of(argc, argv); }

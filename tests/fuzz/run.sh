@@ -10,4 +10,5 @@ corpus=$2
 shift 2
 found=$(mktemp -d)
 trap 'rm -rf -- "$found"' EXIT
-"$target" -timeout=300 -rss_limit_mb=4096 -len_control=0 -print_final_stats=1 "$@" "$found" "$corpus"
+"$target" -timeout=300 -rss_limit_mb=4096 -len_control=0 -print_final_stats=1 "$@" \
+  "$found" "$corpus"

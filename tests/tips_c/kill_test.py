@@ -102,8 +102,8 @@ def dump(command):
 
 
 def run(arguments, writers, pool):
-    """Returns how many kills there were, and how many of them met a write in flight: half as many as
-    were asked for, even if that takes more kills."""
+    """Returns how many kills there were, and how many of them met a write in flight: half as many
+    as were asked for, even if that takes more kills."""
     chance, met, kill = random.Random(arguments.seed), 0, 0
     most = arguments.kills * (1 if arguments.must_fail else MOST)
     while kill < arguments.kills or (met < arguments.kills // 2 and kill < most):
