@@ -51,7 +51,8 @@ class BenchTest(unittest.TestCase):
     def test_bad_options(self):
         self.assertIn("nonesuch", self.error("--systems", "nonesuch"))
         self.assertIn("nonesuch", self.error("--workloads", "nonesuch"))
-        self.assertIn("perdix-bench --help", self.error("--records", "many"))
+        self.assertIn("'many' is not a count", self.error("--records", "many"))
+        self.assertIn("perdix-bench --help", self.error("--nonesuch", "1"))
         self.error("--keys", "float")
         self.error("--json", "/no/such/directory/report.json")
 
