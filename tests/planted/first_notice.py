@@ -6,15 +6,18 @@ import hashlib
 import re
 from pathlib import Path
 
-from ladder import QUICK, UNITS
+from ladder import UNITS
 from plant import source_of
 
 TABLE = Path(__file__).with_name("first_notice.tsv")
 PAGE = Path(__file__).resolve().parents[2] / "docs/planted-bugs.md"
-NONE = "-"  # noticed by no test
+# In place of a suite and a test: no test notices the bug; none of the quick suite does, and the
+# deep one was not tried.
+NONE, OPEN = "none", "open"
 
-# `after` counts in the units of the kind that noticed; `sources` changes with the bug and its file.
-Row = collections.namedtuple("Row", "key file noticed_by after unit subject sources")
+# `suite` is quick, deep, none or open; `after` counts in the unit of the kind of test; `sources`
+# changes with the bug and its file.
+Row = collections.namedtuple("Row", "key file suite test after unit sources")
 
 
 def key_of(bug):
@@ -28,9 +31,10 @@ def sources_of(bug):
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
-def row_of(bug, kind, after, subject):
-    unit = UNITS.get(kind, NONE)
-    return Row(key_of(bug), bug.path, kind, str(after), unit, subject, sources_of(bug))
+def row_of(bug, step=None, after=0, missed_by=NONE):
+    """The row of a bug that a step notices, or none does."""
+    noticed = (step.suite, step.test, str(after), UNITS[step.kind]) if step else (missed_by,) * 4
+    return Row(key_of(bug), bug.path, *noticed, sources_of(bug))
 
 
 def read_table():
@@ -45,20 +49,13 @@ def write_table(rows):
     TABLE.write_text("\n".join(["\t".join(Row._fields), *lines]) + "\n")
 
 
-def verdict_of(row):
-    """Which suite notices the bug of a row: quick, deep or none."""
-    if row.noticed_by == NONE:
-        return "none"
-    return "quick" if int(row.after) <= QUICK.get(row.noticed_by, 0) else "deep"
-
-
 def summary(rows):
-    count = collections.Counter(verdict_of(row) for row in rows)
+    count = collections.Counter(row.suite for row in rows)
     total = len(rows)
     percent = 100 * count["quick"] / total if total else 0
     return (
-        f"noticed by quick {count['quick']} of {total} ({percent:.1f} %), "
-        f"by deep only {count['deep']}, by none {count['none']}"
+        f"noticed by the quick suite {count['quick']} of {total} ({percent:.1f} %), "
+        f"by the deep suite only {count['deep']}, by none {count[NONE]}, open {count[OPEN]}"
     )
 
 
@@ -67,23 +64,36 @@ def part_of(path):
     return re.sub(r"^src/(index/)?", "", path).split("/")[0]
 
 
-def _counts(title, rows, group_of):
+def _by_part(rows):
     groups = collections.defaultdict(collections.Counter)
     for row in rows:
-        groups[group_of(row)][verdict_of(row)] += 1
-    lines = [f"| {title} | bugs | quick | deep only | none |", "|---|---:|---:|---:|---:|"]
-    for group, count in sorted(groups.items()):
-        numbers = (count.total(), count["quick"], count["deep"], count["none"])
-        lines.append(f"| {group} | " + " | ".join(map(str, numbers)) + " |")
+        groups[part_of(row.file)][row.suite] += 1
+    lines = ["| part | bugs | quick | deep only | none | open |", "|---|---:|---:|---:|---:|---:|"]
+    for part, count in sorted(groups.items()):
+        numbers = (count.total(), *(count[suite] for suite in ("quick", "deep", NONE, OPEN)))
+        lines.append(f"| {part} | " + " | ".join(map(str, numbers)) + " |")
     return "\n".join(lines)
 
 
-def _listed(rows, verdict):
-    """The bugs of a verdict, one in a line."""
-    chosen = [row for row in rows if verdict_of(row) == verdict]
+def _by_test(rows):
+    """How many bugs each test of the quick suite notices first, and after how much."""
+    groups = collections.defaultdict(list)
+    for row in rows:
+        if row.suite == "quick":
+            groups[row.test, row.unit].append(int(row.after))
+    lines = ["| test | bugs | half of them after | all after |", "|---|---:|---:|---:|"]
+    for (test, unit), after in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        half = sorted(after)[(len(after) - 1) // 2]
+        lines.append(f"| {test} | {len(after)} | {half} {unit} | {max(after)} {unit} |")
+    return "\n".join(lines)
+
+
+def _listed(rows, suite):
+    """The bugs of a suite, one in a line."""
+    chosen = [row for row in rows if row.suite == suite]
     if not chosen:
         return "None."
-    lines = [f"| {row.key} | {row.noticed_by} | {row.after} {row.unit} |" for row in chosen]
+    lines = [f"| {row.key} | {row.test} | {row.after} {row.unit} |" for row in chosen]
     return "\n".join(["| bug | noticed by | after |", "|---|---|---:|", *lines])
 
 
@@ -99,24 +109,24 @@ def _state(rows, bugs):
 
 def page(rows, bugs):
     """The document about the table."""
-    quick = ", ".join(f"{kind} {most} {UNITS[kind]}" for kind, most in QUICK.items())
-    noticed_first = _counts("noticed first by", rows, lambda row: row.noticed_by)
     return f"""# Planted bugs
 
 `tests/planted/planted_bugs.py --page` makes this page from `tests/planted/first_notice.tsv`, which
-`tests/planted/planted_bugs.py --campaign` fills. A campaign plants one bug at a time and climbs a
-ladder of tests (`tests/planted/ladder.py`) until one notices it. What the quick suite runs of each:
-{quick}.
+`tests/planted/planted_bugs.py --campaign` fills. A campaign plants one bug at a time and runs the
+tests of the quick suite (`make test`) that concern its engine or layer, exactly as `make test` runs
+them, until one fails; if none does, what the bug itself names, in the sizes of the deep suite
+(`tests/planted/ladder.py`). Tests of other engines and layers are not tried, so the quick suite
+may notice more.
 
 {_state(rows, bugs)}
 
 ## By part
 
-{_counts("part", rows, lambda row: part_of(row.file))}
+{_by_part(rows)}
 
 ## By the first test that notices
 
-{noticed_first}
+{_by_test(rows)}
 
 ## Noticed by the deep suite only
 
@@ -124,5 +134,9 @@ ladder of tests (`tests/planted/ladder.py`) until one notices it. What the quick
 
 ## Noticed by no test
 
-{_listed(rows, "none")}
+{_listed(rows, NONE)}
+
+## Not noticed by the quick suite, and not tried with the deep one
+
+{_listed(rows, OPEN)}
 """

@@ -26,24 +26,17 @@ from pathlib import Path
 
 import campaign
 import first_notice
+import ladder
 import syntax
 from bug import ROOT
 from bugs import BUGS
+from ladder import PROGRAMS
 from plant import VARIABLE, collisions, copy_sources, misfit_of
 
-PRESET = "instrumented"
-# The build should be quick; the programs need neither speed nor debugging information.
-FLAGS = "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -D_GLIBCXX_ASSERTIONS"
+PRESET = "quick"
 TIMEOUT = 3600  # seconds; the explorer itself notices an opening that hangs
-# The program of each kind of subject, and where it is built.
-PROGRAMS = {
-    "explorer": ("crash_explorer", "tests/crash"),
-    "schedules": ("schedule_fuzzer", "tests/linearizability"),
-    "storm": ("perdix_storm", "tests/storm"),
-    "conformance": ("perdix_conformance", "tests/conformance"),
-    "kill": ("perdix_kill", "tests/kill"),
-}
 UNIT = "unit"  # of those whose subject names a test program
+QUICK_SUITE = {"tests-unit", "tests-quick"}  # targets
 _WHERE = re.compile(r"--engine (\S+) --domain (\S+) .*--threads (\d+)")
 # The problem is in the line below, unless the process ended immediately.
 _FAILED = re.compile(r"FAILED: (?:(.*)\. Replay:|.*\n +(.*))")
@@ -54,7 +47,7 @@ _SCHEDULE = re.compile(r"(.*): (seed \d+) is not durably linearizable\n(.*)")
 
 def build(tree, jobs, programs):
     """Builds these programs. Returns what the compiler said if it failed, else nothing."""
-    configure = ["cmake", "--preset", PRESET, FLAGS]
+    configure = ["cmake", "--preset", PRESET]
     make = ["cmake", "--build", f"build/{PRESET}", f"-j{jobs}", "--target", *programs]
     for step in (configure, make):
         result = subprocess.run(step, cwd=tree, capture_output=True, text=True, check=False)
@@ -197,20 +190,17 @@ def wanted(bug, arguments):
 
 def path_of(tree, program):
     """Where the copy has the program of a kind, or a test program."""
-    if program in PROGRAMS:
-        name, folder = PROGRAMS[program]
-        program = f"{folder}/{name}"
-    return str(tree / "build" / PRESET / program)
+    return str(tree / "build" / PRESET / PROGRAMS.get(program, program))
 
 
 def build_copy(arguments, programs):
-    """Makes and builds the copy. Returns where a program of it is."""
+    """Makes and builds the copy. Returns where it is."""
     tree = arguments.work / "tree"
     copy_sources(tree)
     targets = {Path(path_of(tree, program)).name for program in programs}
     if errors := build(tree, arguments.jobs, sorted(targets)):
         sys.exit(f"the copy does not build:\n{errors[-4000:]}")
-    return lambda program: path_of(tree, program)
+    return tree
 
 
 def run_campaign(arguments):
@@ -218,8 +208,10 @@ def run_campaign(arguments):
     numbers = [n for n, bug in enumerate(BUGS) if wanted(bug, arguments)]
     left = list(campaign.left_of(numbers, first_notice.read_table(), arguments.again))
     print(f"{len(left)} of {len(numbers)} bugs are not in the table")
-    path_in_copy = build_copy(arguments, campaign.programs_of(left))
-    return campaign.run(left, arguments.jobs, path_in_copy)
+    needed = set().union(*(ladder.programs_of(BUGS[number]) for number in numbers))
+    tree = build_copy(arguments, needed | QUICK_SUITE)
+    climber = campaign.Ladder(ladder.read_tests(tree), lambda program: path_of(tree, program))
+    return campaign.run(numbers, left, arguments.jobs, climber)
 
 
 def run(arguments):
@@ -227,9 +219,9 @@ def run(arguments):
     subjects = {subject for _, bug in chosen for subject in bug.subjects}
     kinds = {kind_of(subject) for subject in subjects} - {UNIT}
     tests = {subject.split()[1] for subject in subjects if kind_of(subject) == UNIT}
-    place_of = build_copy(arguments, kinds | tests)
-    programs = {UNIT: arguments.work / "tree/build" / PRESET}
-    programs |= {kind: place_of(kind) for kind in kinds}
+    tree = build_copy(arguments, kinds | tests)
+    programs = {UNIT: tree / "build" / PRESET}
+    programs |= {kind: path_of(tree, kind) for kind in kinds}
     if failure := failure_without_bug(programs, chosen, arguments):
         sys.exit(f"without a bug there is a failure: {failure}")
     start = time.monotonic()
