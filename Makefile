@@ -17,7 +17,7 @@ TIME ?= 600
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
-demo: ## load 663,473 words, kill it, reopen it, compare it (minutes); does all its set-up
+demo: ## load 663,473 words, kill it, reopen it, compare it (two minutes); does all its set-up
 	@scripts/setup demo
 	@scripts/build demo
 	@build/demo/bin/perdix-demo $(ARGS)
