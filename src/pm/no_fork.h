@@ -10,8 +10,9 @@
 
 namespace perdix::detail::pm {
 
-/// While one lives, no thread forks. Held for a few system calls; not recursive. Order of locks:
-/// after all others.
+/// While one lives, no thread forks. Held for a few system calls, and by an opening that waits for
+/// a lock (pool/file_lock.h) for up to two seconds; not recursive. Order of locks: after all
+/// others.
 class NoFork {
  public:
   NoFork() : lock_(mutex()) {}

@@ -41,7 +41,8 @@ bool has_ended(std::uint64_t owner) {
 std::string in_use_by(std::uint64_t owner) {
   if (owner == static_cast<std::uint64_t>(::getpid())) return "this process";
   if (owner == 0) return "another process";
-  if (has_ended(owner)) return fmt::format("a child of process {}, which has ended", owner);
+  if (has_ended(owner))
+    return fmt::format("a child of process {}, which has ended or is in another container", owner);
   return fmt::format("process {}", owner);
 }
 

@@ -11,8 +11,8 @@ import subprocess
 from collections import namedtuple
 from pathlib import Path
 
-# One run, of the quick suite or of the deep one: `test` names it, `size` is what it counts in the
-# kind's units if it does not say how far it came.
+# One run, of the quick suite or of the deep one: `test` names it, `variables` are pairs for its
+# environment.
 Step = namedtuple("Step", "suite test kind command variables")
 # A test of the quick suite.
 Test = namedtuple("Test", "name kind command variables about")
