@@ -188,6 +188,9 @@ std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector
 
 void WriteThrough::try_again(Context* context) {
   if (refusal_.refuses()) return;
+  // First what this turn has changed: a later change would take the list of spaces along, with the
+  // flushes of these units, but without the keys that they have stored.
+  commit(context);
   mark_refused();
   retry_failed(context);
 }

@@ -8,8 +8,9 @@
 //
 // 1. a job after the event, on servers that have those (Valkey 8 and 9, Redis 7.2) and let the
 //    module make one, which they don't on a replica and while loading;
-// 2. else the moment before the server waits for its sockets. It has then executed what clients
-//    had sent and has not written replies. All units of that moment become one change.
+// 2. else the moment before the server waits for its sockets, or its routine if that is due before.
+//    It has then executed what clients had sent and has not written replies. All units of that
+//    moment become one change.
 //
 // When the pool does not take a change, its keys stay marked for later, and no client is told that
 // its write is there: the server closes the connections of all clients in place of the replies that

@@ -162,6 +162,19 @@ class KeyspaceTest(ServerTest):
         except (redis.RedisError, OSError):
             return
 
+    def test_a_unit_is_one_change_though_the_routine_is_due(self):
+        """The server's routine comes between a unit that takes long and the end of its turn."""
+        client = self.server(arguments=KEYSPACE, options=["--hz", "10"]).client
+        client.set("k", 0)
+        for number in range(1, 4):
+            before = client.info("perdix")["perdix_commits_total"]
+            with client.pipeline() as pipeline:
+                pipeline.flushdb()
+                pipeline.set("k", number)
+                pipeline.execute_command("DEBUG", "SLEEP", "0.15")  # longer than 1 / hz
+                pipeline.execute()
+            self.assertEqual(client.info("perdix")["perdix_commits_total"], before + 1)
+
     def test_kills_of_units_with_flushes(self):
         """Each transaction and script empties one database and fills two, which change places."""
         random_number = random.Random(seed())

@@ -202,7 +202,8 @@ class ServerTest(unittest.TestCase):
         logs = {server: server.log() for server in self.servers}
         signs = ("crashed by signal", "Sanitizer", "runtime error:")
         crashed = [s for s in logs if any(sign in logs[s] for sign in signs)]
-        failed = crashed or not getattr(self._outcome, "success", True)
+        result = self._outcome.result  # has what failed already: Python 3.11 and later
+        failed = crashed or any(test is self for test, _ in result.failures + result.errors)
         for server in self.servers:
             if failed:
                 print(f"--- {server.folder.name}\n{server.log()[-3000:]}", file=sys.stderr)
