@@ -8,6 +8,7 @@
 #include "common/command_line.h"
 #include "common/report_file.h"
 #include "terminal/interrupt.h"
+#include "terminal/progress.h"
 #include "ycsb/driver.h"
 #include "ycsb/options.h"
 #include "ycsb/progress.h"
@@ -61,7 +62,7 @@ ExitStatus run_and_write(Options& options) {
 }
 
 int fail(std::string_view message) {
-  fmt::print(stderr, "perdix-bench: {}\n", message);
+  terminal::tell(fmt::format("perdix-bench: {}\n", message));
   return kFailed;
 }
 

@@ -60,7 +60,7 @@ int run_program(CLI::App& app, int argc, char** argv, Config& config, Display di
     return app.exit(e) == 0 ? kAllRight : kFailed;
   } catch (const std::exception& e) {
     terminal::show_status(terminal::progress_style(terminal::ProgressStyle::none), "");
-    fmt::print(stderr, "{}: {}\n", app.get_name(), e.what());
+    terminal::tell(fmt::format("{}: {}\n", app.get_name(), e.what()));
     return kFailed;
   }
 }

@@ -116,6 +116,10 @@ struct PoolInfo {
 /// after. A child may open other pools. fork() waits for grace periods and for pools that other
 /// threads are opening or closing.
 ///
+/// A program that closes the descriptor of a pool's file, which is never 0, 1 or 2, finds out when
+/// the pool must grow or is closed: that call throws Errc::io_error, and so does every later one
+/// that would change something. Reads go on. Nothing is lost: open the pool again.
+///
 /// Every call of a pool or an index may throw Errc::no_memory. Such a call has changed nothing, but
 /// for close(), which releases the file all the same. What drop() could not free, for want of
 /// memory, it leaves to the next opening.

@@ -101,7 +101,7 @@ auto file_system(int fd) noexcept {
 class Directory {
  public:
   explicit Directory(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(errno) {}
+      : fd_(open_above_standard(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(errno) {}
   ~Directory() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -176,7 +176,7 @@ int allocate_range(int fd, std::uint64_t begin, std::uint64_t end) {
 }  // namespace
 
 File File::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), kOpenFlags);
+  const int fd = open_above_standard(path.c_str(), kOpenFlags);
   if (fd < 0) throw_open_error(path, errno);
   File file(fd, path, State::named);
   if (!S_ISREG(status(fd, path).st_mode)) throw_open_error(path, ENXIO);
@@ -186,7 +186,7 @@ File File::open(const std::filesystem::path& path) {
 File File::create(const std::filesystem::path& path) {
   struct stat ignored {};
   if (::lstat(path.c_str(), &ignored) == 0) throw_exists(path);
-  const int fd = ::open(directory_of(path).c_str(), kOpenFlags | O_TMPFILE, kMode);
+  const int fd = open_above_standard(directory_of(path).c_str(), kOpenFlags | O_TMPFILE, kMode);
   if (fd >= 0) {
     File file(fd, path, State::nameless);
     if (!can_be_named(fd)) return create_in_place(path);
@@ -199,7 +199,7 @@ File File::create(const std::filesystem::path& path) {
 }
 
 File File::create_in_place(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), kOpenFlags | O_CREAT | O_EXCL, kMode);
+  const int fd = open_above_standard(path.c_str(), kOpenFlags | O_CREAT | O_EXCL, kMode);
   if (fd >= 0) {
     exempt_from_copy_on_write(fd);
     return File(fd, path, State::unpublished);
@@ -210,12 +210,24 @@ File File::create_in_place(const std::filesystem::path& path) {
 }
 
 File::File(File&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), state_(other.state_) {}
+    : descriptor_(std::exchange(other.descriptor_, {})),
+      path_(std::move(other.path_)),
+      state_(other.state_) {}
+
+void File::require_ours() const {
+  if (is_ours()) return;
+  throw Error(
+      Errc::io_error,
+      fmt::format("the file of '{}' is open no more: this program has closed its descriptor, "
+                  "or given it to another file; close the pool and open it again, and let "
+                  "what closes all descriptors run before",
+                  path_.string()));
+}
 
 void File::close() noexcept {
-  if (fd_ < 0) return;
+  if (descriptor_ == Descriptor()) return;
   if (state_ == State::unpublished) ::unlink(path_.c_str());
-  ::close(std::exchange(fd_, -1));
+  descriptor_.close();
 }
 
 void File::publish() {
@@ -235,7 +247,7 @@ void File::publish() {
 }
 
 void File::give_name() {
-  if (::linkat(AT_FDCWD, name_in_proc(fd_).c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) ==
+  if (::linkat(AT_FDCWD, name_in_proc(fd()).c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) ==
       0)
     return;
   if (errno == EEXIST) throw_exists(path_);
@@ -243,13 +255,13 @@ void File::give_name() {
                                           path_.string(), reason(errno)));
 }
 
-std::uint64_t File::size() const { return static_cast<std::uint64_t>(status(fd_, path_).st_size); }
+std::uint64_t File::size() const { return static_cast<std::uint64_t>(status(fd(), path_).st_size); }
 
 FileId File::id() const {
-  const struct stat now = status(fd_, path_);
+  const struct stat now = status(fd(), path_);
   FileId id{now.st_dev, now.st_ino, 0};
   struct statx more {};
-  if (::statx(fd_, "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
+  if (::statx(fd(), "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
       (more.stx_mask & STATX_BTIME) != 0) {
     id.birth =
         static_cast<std::uint64_t>(more.stx_btime.tv_sec) * 1'000'000'000 + more.stx_btime.tv_nsec;
@@ -260,15 +272,15 @@ FileId File::id() const {
 void File::allocate(std::uint64_t size, bool huge_pages) {
   const std::uint64_t before = this->size();
   try {
-    if (huge_pages && file_system(fd_) == TMPFS_MAGIC) {
+    if (huge_pages && file_system(fd()) == TMPFS_MAGIC) {
       const util::SignalsBlocked blocked(SIGXFSZ);  // as in allocate_range()
-      allocate_huge_pages(fd_, before, size);
+      allocate_huge_pages(fd(), before, size);
     }
     give_space(before, size);
   } catch (const Error&) {
     // A failed allocation may have been done in part. If it can't be undone the file is merely
     // longer than its superblock says, and the next opening cuts it off.
-    (void)!::ftruncate(fd_, static_cast<off_t>(before));
+    if (is_ours()) (void)!::ftruncate(descriptor_.number(), static_cast<off_t>(before));
     throw;
   }
 }
@@ -276,12 +288,12 @@ void File::allocate(std::uint64_t size, bool huge_pages) {
 bool File::has_holes() const { return allocated() < size(); }
 
 std::uint64_t File::allocated() const {
-  return static_cast<std::uint64_t>(status(fd_, path_).st_blocks) * kStatBlock;
+  return static_cast<std::uint64_t>(status(fd(), path_).st_blocks) * kStatBlock;
 }
 
-std::uint64_t File::available() const noexcept {
+std::uint64_t File::available() const {
   struct statvfs device {};
-  const bool known = ::fstatvfs(fd_, &device) == 0 && device.f_blocks > 0;  // not without a limit
+  const bool known = ::fstatvfs(fd(), &device) == 0 && device.f_blocks > 0;  // not without a limit
   if (!known) return ~std::uint64_t{0};
   return std::uint64_t{device.f_bavail} * device.f_frsize;
 }
@@ -299,9 +311,9 @@ void File::fill_holes(std::span<const FileRange> ranges) {
   for (const FileRange& range : ranges) give_space(range.begin, range.end);
 }
 
-bool File::may_copy_on_write() const noexcept {
-  if (file_system(fd_) == BTRFS_SUPER_MAGIC && !is_exempt_from_copy_on_write(fd_)) return true;
-  return shares_extents(fd_);
+bool File::may_copy_on_write() const {
+  if (file_system(fd()) == BTRFS_SUPER_MAGIC && !is_exempt_from_copy_on_write(fd())) return true;
+  return shares_extents(fd());
 }
 
 void File::give_space(std::uint64_t begin, std::uint64_t end) {
@@ -309,7 +321,7 @@ void File::give_space(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t first = begin;
   int error = 0;
   for (; begin < end && error == 0; begin = std::min(begin + kStep, end))
-    error = allocate_range(fd_, begin, std::min(begin + kStep, end));
+    error = allocate_range(fd(), begin, std::min(begin + kStep, end));
   if (error == 0) return;
   throw Error(is_full(error) ? Errc::out_of_space : Errc::io_error,
               fmt::format("can't allocate {} more bytes for '{}' ({}); free some space, or raise "
@@ -318,13 +330,13 @@ void File::give_space(std::uint64_t begin, std::uint64_t end) {
 }
 
 void File::truncate(std::uint64_t size) {
-  if (::ftruncate(fd_, static_cast<off_t>(size)) == 0) return;
+  if (::ftruncate(fd(), static_cast<off_t>(size)) == 0) return;
   throw Error(Errc::io_error,
               fmt::format("can't cut '{}' to {} bytes: {}", path_.string(), size, reason(errno)));
 }
 
 void File::sync() {
-  if (::fsync(fd_) == 0) return;
+  if (::fsync(fd()) == 0) return;
   throw Error(Errc::io_error, fmt::format("can't write '{}' to its device ({}); what the device "
                                           "holds is unknown: check it, then the pool",
                                           path_.string(), reason(errno)));
@@ -334,14 +346,14 @@ void File::forget_cached() {
   sync();
   // Pages that a process has mapped or that are being written would stay: there are none, since no
   // other process owns the file and it was just synced.
-  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+  ::posix_fadvise(fd(), 0, 0, POSIX_FADV_DONTNEED);
 }
 
 std::size_t File::read(std::uint64_t offset, void* to, std::size_t n) const {
   std::size_t done = 0;
   while (done < n) {
     const ssize_t got =
-        ::pread(fd_, static_cast<char*>(to) + done, n - done, static_cast<off_t>(offset + done));
+        ::pread(fd(), static_cast<char*>(to) + done, n - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       throw Error(Errc::io_error,
@@ -353,8 +365,8 @@ std::size_t File::read(std::uint64_t offset, void* to, std::size_t n) const {
   return done;
 }
 
-bool File::in_memory() const noexcept {
-  const auto type = file_system(fd_);
+bool File::in_memory() const {
+  const auto type = file_system(fd());
   return type == TMPFS_MAGIC || type == HUGETLBFS_MAGIC || type == RAMFS_MAGIC;
 }
 

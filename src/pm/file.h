@@ -1,8 +1,9 @@
 // A pool's file: opened with the checks that an untrusted path needs, grown with space that is
 // really allocated, and created so that its name appears only when it is whole.
 //
-// Every failure is an Error that names the file and says what to do. Not thread-safe; the owner of
-// a pool serialises growth.
+// Every failure is an Error that names the file and says what to do. So is every use of it after
+// the program has closed its descriptor (pm/descriptor.h): io_error, and no other file is touched.
+// Not thread-safe; the owner of a pool serialises growth.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include <filesystem>
 #include <span>
 #include <string>
+
+#include "pm/descriptor.h"
 
 namespace perdix::detail::pm {
 
@@ -57,7 +60,19 @@ class File {
   /// Closes early. Only path() may be called afterwards.
   void close() noexcept;
 
-  int fd() const noexcept { return fd_; }
+  /// Whether the descriptor still leads to the file. Async-signal-safe.
+  bool is_ours() const noexcept { return descriptor_.is_ours(); }
+
+  /// Throws io_error if not.
+  void require_ours() const;
+
+  /// Its descriptor, to be used at once. Throws as require_ours().
+  int fd() const {
+    require_ours();
+    return descriptor_.number();
+  }
+
+  const Descriptor& descriptor() const noexcept { return descriptor_; }
   const std::filesystem::path& path() const noexcept { return path_; }
 
   /// Bytes of the file.
@@ -81,7 +96,7 @@ class File {
   /// True if a store to a page that has space may need new space all the same, and raise SIGBUS if
   /// there is none: the file system copies on write (btrfs, unless the file is exempt), or another
   /// file shares extents with this one (a reflink copy or a snapshot). Cost: asks for all extents.
-  bool may_copy_on_write() const noexcept;
+  bool may_copy_on_write() const;
 
   /// Cuts the file off.
   void truncate(std::uint64_t size);
@@ -100,20 +115,20 @@ class File {
 
   /// True if the contents live in memory anyway (tmpfs, hugetlbfs), so that touching a page costs
   /// no device write.
-  bool in_memory() const noexcept;
+  bool in_memory() const;
 
  private:
   enum class State { named, nameless, unpublished };
 
   File(int fd, std::filesystem::path path, State state)
-      : fd_(fd), path_(std::move(path)), state_(state) {}
+      : descriptor_(fd), path_(std::move(path)), state_(state) {}
 
   std::uint64_t allocated() const;
-  std::uint64_t available() const noexcept;
+  std::uint64_t available() const;
   void give_name();
   void give_space(std::uint64_t begin, std::uint64_t end);
 
-  int fd_;
+  Descriptor descriptor_;
   std::filesystem::path path_;
   State state_;
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,6 +21,7 @@
 
 #include <perdix/error.h>
 
+#include "pm/descriptor.h"
 #include "pm/no_fork.h"
 #include "pm/probe.h"
 
@@ -74,7 +76,7 @@ bool parse_range(std::string_view line, std::uintptr_t& begin, std::uintptr_t& e
 template <class Use>
 void for_each_map_line(Use use) {
   constexpr std::size_t kBytes = 64;
-  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const int fd = open_above_standard("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   std::array<char, 4096> buffer;
   std::array<char, kBytes> line;
@@ -144,6 +146,7 @@ Mapping::Mapping(const File& file, std::uint64_t size, std::uint64_t max_size,
 
 void Mapping::reserve(std::uintptr_t address) {
   const NoFork no_fork;
+  const StandardDescriptors taken;  // by no file that libpmem2 opens
   pmem2_source* source = nullptr;
   if (pmem2_source_from_fd(&source, file_.fd()) != 0) throw_map_error(file_, "no source");
   source_.reset(source);
@@ -179,6 +182,8 @@ Mapping::Map Mapping::map(std::uint64_t begin, std::uint64_t end) const {
   pmem2_config_set_length(created, end - begin);
   pmem2_config_set_vm_reservation(created, reservation_.get(), begin);
   pmem2_map* result = nullptr;
+  const StandardDescriptors taken;  // by no file that libpmem2 opens
+  file_.require_ours();             // whose descriptor is in the source
   if (pmem2_map_new(&result, created, source_.get()) != 0)
     throw_map_error(file_, fmt::format("bytes {} to {}", begin, end));
   return Map(result);
@@ -227,14 +232,43 @@ bool Mapping::leave_file() noexcept {
     while (reach_ == Reach::changing) ::sched_yield();
     return reach_ == Reach::memory;
   }
-  // One call for all pieces: no thread sees an address without a page. MAP_NORESERVE, since a pool
-  // may be larger than memory, and only what is stored to from now on takes some.
-  const bool done = ::mmap(base_, size(), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_.fd(), 0) != MAP_FAILED;
+  const bool done = map_privately() || copy_what_is_cached();
   // Refused, it would only leave children the owner's lock.
   if (done) ::madvise(base_, size(), MADV_DONTFORK);
   reach_ = done ? Reach::memory : Reach::file;
   return done;
+}
+
+/// One call for all pieces: no thread sees an address without a page. MAP_NORESERVE, since a pool
+/// may be larger than memory, and only what is stored to from now on takes some.
+bool Mapping::map_privately() noexcept {
+  return file_.is_ours() &&
+         ::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                file_.descriptor().number(), 0) != MAP_FAILED;
+}
+
+/// Puts memory in the place of the file, with what the kernel has of it. Async-signal-safe: a page
+/// that can't be read is an error of the kernel's copy, not a signal.
+bool Mapping::copy_what_is_cached() noexcept {
+  constexpr std::uint64_t kStep = kHugePage;
+  const std::uint64_t bytes = size();
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::array<unsigned char, kStep / 4096> cached;
+  for (std::uint64_t step = 0; step < bytes; step += kStep) {
+    if (::mincore(base_ + step, kStep, cached.data()) != 0) continue;
+    for (std::uint64_t at = 0; at < kStep; at += page) {
+      if ((cached[at / page] & 1) == 0) continue;
+      const iovec from{base_ + step + at, page};
+      const iovec to{static_cast<std::byte*>(memory) + step + at, page};
+      ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
+    }
+  }
+  if (::mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == base_) return true;
+  ::munmap(memory, bytes);
+  return false;
 }
 
 bool Mapping::replace_lost_page(const void* address) noexcept {
@@ -274,6 +308,7 @@ bool Mapping::huge_pages() const {
   const auto first = reinterpret_cast<std::uintptr_t>(base_);
   const std::uintptr_t last = first + size();
   const auto base_page_kib = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 1024;
+  const StandardDescriptors taken;
   std::ifstream smaps("/proc/self/smaps");
   bool ours = false;
   for (std::string line; std::getline(smaps, line);) {

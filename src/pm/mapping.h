@@ -58,8 +58,12 @@ class Mapping {
 
   /// From now on nothing that is stored reaches the file: stores go to private copies of its pages,
   /// and what was mapped stays readable and writable at its address. Other threads may use the
-  /// mapping during the call; the kernel makes them wait. The mapping doesn't grow any more. Throws
-  /// io_error if the kernel refuses (a limit of data or of committed memory): then it is as before.
+  /// mapping during the call; the kernel makes them wait. Where the file can't be mapped once more
+  /// (its device is gone, or its descriptor), what the kernel has cached of it is copied, pages
+  /// that it has not are zeros, and what other threads store meanwhile may be missing: for what is
+  /// read from then on the caller needs a health that says so. The mapping doesn't grow any more.
+  /// Throws io_error if the kernel refuses (a limit of data or of committed memory): then it is as
+  /// before.
   void make_private();
 
   /// The same, and the page of `address` becomes zeros: the device did not give it. So does the
@@ -96,6 +100,8 @@ class Mapping {
   enum class Reach : std::uint8_t { file, changing, memory };
 
   bool leave_file() noexcept;
+  bool map_privately() noexcept;
+  bool copy_what_is_cached() noexcept;
   static bool replace_by_zeros(const void* address) noexcept;
   void reserve(std::uintptr_t address);
   Map map(std::uint64_t begin, std::uint64_t end) const;

@@ -341,7 +341,7 @@ TEST(PageCacheDomain, FailedSyncOfTheFileIsOne) {
   const TempDirectory directory;
   File file = make_file(directory, kUnit);
   file.close();
-  expect_error(Errc::io_error, "unknown", [&] { persister.sync_file(file); });
+  expect_error(Errc::io_error, "pool", [&] { persister.sync_file(file); });
   EXPECT_TRUE(persister.failed());
   EXPECT_EQ(failures, 1);
 }

@@ -115,6 +115,33 @@ class OneMoreDescriptor {
   rlimit before_{};
 };
 
+inline std::string content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// What a program does to a descriptor of the library that closes it, and whose next file gets its
+/// number. Closes it at the end.
+class ReplacedDescriptor {
+ public:
+  static constexpr const char* kContent = "the program's";
+
+  ReplacedDescriptor(int number, const std::filesystem::path& by) : number_(number) {
+    std::ofstream(by) << kContent;
+    const int other = ::open(by.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(::dup3(other, number_, O_CLOEXEC), number_);
+    ::close(other);
+  }
+  ~ReplacedDescriptor() { ::close(number_); }
+  ReplacedDescriptor(const ReplacedDescriptor&) = delete;
+  ReplacedDescriptor& operator=(const ReplacedDescriptor&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
 /// Expects an Error of that code whose message has `part` in it.
 template <class Call>
 void expect_error(Errc code, const std::string& part, Call call) {

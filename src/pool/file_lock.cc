@@ -69,12 +69,13 @@ FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork,
     }
     pause();
   }
-  close_in_children(file.fd(), no_fork);
+  close_in_children(file.descriptor(), no_fork);
 }
 
 FileLock::~FileLock() {
-  set_lock(file_, F_UNLCK);
-  leave_to_children(file_.fd());  // which get no lock with it from now on
+  // If the program has closed the descriptor, the lock ended with the mapping.
+  if (file_.is_ours()) set_lock(file_, F_UNLCK);
+  leave_to_children(file_.descriptor());  // which get no lock with it from now on
 }
 
 }  // namespace perdix::detail::pool

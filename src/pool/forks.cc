@@ -1,7 +1,6 @@
 #include "pool/forks.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <new>
 #include <vector>
@@ -20,7 +19,7 @@ using pm::NoFork;
 struct Forks {
   Forks();
 
-  std::vector<int> descriptors;
+  std::vector<pm::Descriptor> descriptors;
   std::vector<const void*> left;  // in a child
   bool epochs_stopped = false;    // for the fork that is going on
   bool forked_in_guard = false;   // this process was
@@ -46,7 +45,7 @@ void after_in_parent() noexcept {
 
 void after_in_child() noexcept {
   Forks& mine = forks();
-  for (const int descriptor : mine.descriptors) ::close(descriptor);
+  for (pm::Descriptor& descriptor : mine.descriptors) descriptor.close();
   mine.descriptors.clear();
   const bool stopped = mine.epochs_stopped;
   if (!stopped) mine.forked_in_guard = true;
@@ -70,11 +69,11 @@ void prepare_for_forks() {
               "can't open pools; fork elsewhere, or execute a program in it");
 }
 
-void close_in_children(int descriptor, const NoFork& /*no_fork*/) {
+void close_in_children(const pm::Descriptor& descriptor, const NoFork& /*no_fork*/) {
   forks().descriptors.push_back(descriptor);
 }
 
-void leave_to_children(int descriptor) noexcept {
+void leave_to_children(const pm::Descriptor& descriptor) noexcept {
   const NoFork no_fork;
   std::erase(forks().descriptors, descriptor);
 }

@@ -19,6 +19,7 @@
 // exec.
 #pragma once
 
+#include "pm/descriptor.h"
 #include "pm/no_fork.h"
 
 namespace perdix::detail::pool {
@@ -27,11 +28,11 @@ namespace perdix::detail::pool {
 /// Guard: the state of the readers is unknown in it, and pools can't be used.
 void prepare_for_forks();
 
-/// Has the descriptor closed in children. No room for it: bad_alloc.
-void close_in_children(int descriptor, const pm::NoFork& no_fork);
+/// Has the descriptor closed in children, if it still is ours. No room for it: bad_alloc.
+void close_in_children(const pm::Descriptor& descriptor, const pm::NoFork& no_fork);
 
 /// No more.
-void leave_to_children(int descriptor) noexcept;
+void leave_to_children(const pm::Descriptor& descriptor) noexcept;
 
 /// Gives an object up in a child that inherited it: it is neither destroyed nor freed, since other
 /// threads, which the child has not, may have been at work in it, and their locks, waits and

@@ -44,6 +44,13 @@ void Health::throw_unusable(const std::string& pool) const {
                             "check the device and its space, and open it again",
                             pool));
   }
+  if (state() == State::file_lost) {
+    throw Error(Errc::io_error,
+                fmt::format("this program has closed the file of pool '{}', which it had not "
+                            "opened, so the pool can only be read; close the pool and open it "
+                            "again: what was written is there",
+                            pool));
+  }
   throw Error(Errc::io_error,
               fmt::format("pool '{}' could not be written to its device, so what the device holds "
                           "is unknown; close the pool, check the device and open it again",

@@ -61,6 +61,7 @@ BootId boot_id_of(const Superblock& superblock) {
 }  // namespace
 
 BootId current_boot_id() {
+  const pm::StandardDescriptors taken;
   std::ifstream in("/proc/sys/kernel/random/boot_id");
   std::string text;
   in >> text;

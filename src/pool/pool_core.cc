@@ -54,20 +54,6 @@ std::uint64_t checked_initial_size(const PoolOptions& options, const std::string
   return round_up(std::max<std::uint64_t>(options.initial_size, 1));
 }
 
-bool unclean(const Superblock& superblock) {
-  return superblock.cleanness == static_cast<std::uint8_t>(Cleanness::unclean);
-}
-
-bool on_page_cache(const Superblock& superblock) {
-  return superblock.domain == static_cast<std::uint8_t>(pm::Domain::page_cache);
-}
-
-bool has_journal(const Superblock& superblock) { return (superblock.features & kHasJournal) != 0; }
-
-bool process_only(const Superblock& superblock) {
-  return superblock.durability == static_cast<std::uint8_t>(Durability::process);
-}
-
 [[noreturn]] void throw_needs_check(const std::string& path, const std::string& why) {
   throw Error(
       Errc::needs_check,
@@ -340,9 +326,22 @@ PoolCore::~PoolCore() {
   }
 }
 
+/// Calls use(), which uses the file. If the program has closed it, the pool takes no more changes:
+/// the space that they would need can't be had, and close() can't make them durable.
+template <class Use>
+void PoolCore::unless_file_is_lost(Use use) {
+  try {
+    file_.require_ours();
+    use();
+  } catch (const Error&) {
+    if (!file_.is_ours()) health_->set_file_lost();
+    throw;
+  }
+}
+
 void PoolCore::extend(std::uint64_t new_size) {
   const std::lock_guard guard(superblock_mutex_);
-  require_usable();
+  require_writable();
   if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
     const bool lowered = max_size_ < requested_max_size_;
     throw Error(
@@ -358,7 +357,7 @@ void PoolCore::extend(std::uint64_t new_size) {
   Superblock next = superblock_->current();
   next.size = round_up(new_size);
   if (next.size <= size()) return;
-  growth_->take(next.size);
+  unless_file_is_lost([&] { growth_->take(next.size); });
   superblock_->update(next);  // invariant 2: the space is there, now it counts, then it is used
   require_usable();
   size_.store(next.size, std::memory_order_release);
@@ -372,7 +371,7 @@ bool PoolCore::has_fixed_address() const {
 void PoolCore::fix_address() {
   if (has_fixed_address()) return;
   const std::lock_guard guard(superblock_mutex_);
-  require_usable();
+  require_writable();
   Superblock next = superblock_->current();
   next.features |= kFixedAddress;
   next.address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(base_) / kAddressUnit);
@@ -384,7 +383,7 @@ bool PoolCore::provide(pm::Offset offset, std::uint64_t bytes) {
   if (!sparse_) return true;
   try {
     const pm::FileRange range{offset, offset + bytes};
-    file_.fill_holes({&range, 1});
+    unless_file_is_lost([&] { file_.fill_holes({&range, 1}); });
     return true;
   } catch (const Error&) {
     return false;
@@ -432,6 +431,7 @@ IndexHandle PoolCore::open_index(IndexInfo wanted) {
     require_not_in_use(*slot);
     return handle(*slot, std::move(wanted), false);
   }
+  require_writable();
   const Directory::Slot slot = directory_->add(wanted);
   require_usable();
   return handle(slot, std::move(wanted), true);
@@ -474,6 +474,7 @@ IndexHandle PoolCore::begin_drop(std::string_view name) {
   const Directory::Slot slot = slot_of(name);
   require_not_in_use(slot);
   IndexInfo info = directory_->info(slot);
+  require_writable();
   directory_->begin_drop(slot);
   require_usable();
   return handle(slot, std::move(info), false);
@@ -487,6 +488,7 @@ IndexHandle PoolCore::another(const IndexHandle& index) noexcept {
 
 void PoolCore::begin_drop(const IndexHandle& index) {
   const Lock lock = lock_open();
+  require_writable();
   assert(&index.pool() == this && handles_[index.slot_] == 1);
   directory_->begin_drop(index.slot_);
   require_usable();
@@ -578,7 +580,7 @@ PoolInfo PoolCore::info() const {
   info.domain = to_string(decision_.domain);
   info.dax = mapping_->dax();
   info.was_clean = was_clean_;
-  info.may_copy_on_write = file_.may_copy_on_write();
+  info.may_copy_on_write = file_.is_ours() && file_.may_copy_on_write();
   info.unfinished_drops = list_unfinished_drops();
   return info;
 }
@@ -641,7 +643,9 @@ void PoolCore::mark_clean() {
   require_usable();
   if (needs_check_) return;  // opened for verification, and not accepted: it stays refused
   // All stores of a `process` pool go to the device before the pool is called clean.
-  if (!decision_.survives_power()) file_.sync();
+  unless_file_is_lost([&] {
+    if (!decision_.survives_power()) file_.sync();
+  });
   pm_->checkpoint();  // a clean pool's journal is empty
   require_usable();
   change_cleanness([](Superblock& next) {

@@ -125,6 +125,12 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
       throw_unusable();
   }
 
+  /// The same before and after a change; io_error also if the program has closed the file.
+  void require_writable() const {
+    if (!health_->writable()) [[unlikely]]
+      throw_unusable();
+  }
+
   const Health& health() const noexcept { return *health_; }
 
   /// Opens the index, or creates it with root 0. Throws wrong_engine, wrong_kind, in_use,
@@ -234,6 +240,8 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   std::unique_ptr<pm::Replay> replay_journal(const Superblock& before);
   static void finish_replay(pm::Replay* replay);
   void stop_reaching_file();
+  template <class Use>
+  void unless_file_is_lost(Use use);
   void set_opened(Superblock& superblock) const;
   void mark_open();
 

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <perdix/pool.h>
+
 #include "pm/file.h"
 #include "pm/persist.h"
 #include "pool/layout.h"
@@ -28,6 +30,20 @@ struct FoundSuperblock {
 /// The newest valid copy. Throws not_a_pool, newer_format, corrupt or truncated with a message that
 /// tells which and what to do. Reads the file, not a mapping: nothing is known of its size yet.
 FoundSuperblock read_superblock(const pm::File& file);
+
+/// What a superblock says of the run that wrote it.
+inline bool unclean(const Superblock& superblock) noexcept {
+  return superblock.cleanness == static_cast<std::uint8_t>(Cleanness::unclean);
+}
+inline bool on_page_cache(const Superblock& superblock) noexcept {
+  return superblock.domain == static_cast<std::uint8_t>(pm::Domain::page_cache);
+}
+inline bool has_journal(const Superblock& superblock) noexcept {
+  return (superblock.features & kHasJournal) != 0;
+}
+inline bool process_only(const Superblock& superblock) noexcept {
+  return superblock.durability == static_cast<std::uint8_t>(Durability::process);
+}
 
 class SuperblockStore {
  public:

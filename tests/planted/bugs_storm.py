@@ -122,7 +122,7 @@ BUGS = [
     drop(
         "children of a fork keep the descriptor",
         FORKS,
-        "for (const int descriptor : mine.descriptors)",
+        "for (pm::Descriptor& descriptor : mine.descriptors)",
         (storm(f"--with orphan {ALONE}", seconds=120),),
     ),
     drop(

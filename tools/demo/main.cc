@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   try {
     return perdix::demo::run(argc, argv);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "perdix-demo: {}\n", e.what());
+    terminal::tell(fmt::format("perdix-demo: {}\n", e.what()));
     return 2;
   }
 }

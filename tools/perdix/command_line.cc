@@ -17,6 +17,7 @@
 #include "perdix/elf_command_line.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "terminal/progress.h"
 
 namespace perdix::tool {
 namespace {
@@ -316,7 +317,7 @@ void add_commands(CLI::App& app, ExitStatus& status) {
 }
 
 int fail(std::string_view message) {
-  fmt::print(stderr, "perdix: {}\n", printable(message));
+  terminal::tell(fmt::format("perdix: {}\n", printable(message)));
   return static_cast<int>(ExitStatus::failed);
 }
 

@@ -151,8 +151,9 @@ std::uint64_t count_for_time(const ElfTable& table, std::span<const ElfPredicate
     milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   }
   std::ranges::sort(milliseconds);
-  fmt::print(stderr, "{} quer{}: median {:.3f} ms, fastest {:.3f} ms\n", format_count(times),
-             times == 1 ? "y" : "ies", milliseconds[times / 2], milliseconds[0]);
+  terminal::tell(fmt::format("{} quer{}: median {:.3f} ms, fastest {:.3f} ms\n",
+                             format_count(times), times == 1 ? "y" : "ies", milliseconds[times / 2],
+                             milliseconds[0]));
   return rows;
 }
 

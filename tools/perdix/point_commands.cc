@@ -5,6 +5,7 @@
 #include "perdix/notation.h"
 #include "perdix/output.h"
 #include "terminal/format.h"
+#include "terminal/progress.h"
 
 namespace perdix::tool {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 Notation input_of(const PointOptions& o) { return o.hex ? Notation::hex : Notation::plain; }
 
 ExitStatus report_absent(const Target& target, const std::string& key) {
-  fmt::print(stderr, "perdix: index '{}' of {} has no key {}\n", escape(target.index),
-             printable(target.pool), escape(key));
+  terminal::tell(fmt::format("perdix: index '{}' of {} has no key {}\n", escape(target.index),
+                             printable(target.pool), escape(key)));
   return ExitStatus::negative;
 }
 

@@ -53,12 +53,11 @@ void ProgressBar::update(std::uint64_t done, std::uint64_t items) {
   if (style_ == ProgressStyle::terminal) {
     next_ = now + kRedraw;
     drawn_ = true;
-    fmt::print(stderr, "\r{}\x1b[K", line(done, items, now));
+    tell(fmt::format("\r{}\x1b[K", line(done, items, now)));
   } else {
     next_ = now + kLogEvery;
-    fmt::print(stderr, "{}\n", line(done, items, now));
+    tell(line(done, items, now) + "\n");
   }
-  std::fflush(stderr);
 }
 
 void ProgressBar::clear() {
@@ -80,10 +79,14 @@ std::string ProgressBar::line(std::uint64_t done, std::uint64_t items,
 void show_status(ProgressStyle style, const std::string& text) {
   if (style == ProgressStyle::none) return;
   if (style == ProgressStyle::terminal) {
-    fmt::print(stderr, "\r{}\x1b[K", text);
+    tell(fmt::format("\r{}\x1b[K", text));
   } else if (!text.empty()) {
-    fmt::print(stderr, "{}\n", text);
+    tell(text + "\n");
   }
+}
+
+void tell(std::string_view text) {
+  (void)!std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
 

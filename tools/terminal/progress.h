@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace perdix::terminal {
 
@@ -48,6 +49,9 @@ class ProgressBar {
   Clock::time_point next_;
   bool drawn_ = false;
 };
+
+/// Writes to standard error. Where that can't be written nobody reads it, and nothing happens.
+void tell(std::string_view text);
 
 /// A line of text that replaces the one before, for work with more than one bar's worth of facts.
 /// Empty text removes it.

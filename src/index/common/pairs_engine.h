@@ -141,12 +141,7 @@ class BytesIndex final : public Index {
 
     void insert_ahead(View<K> key, View<V> value) {
       if constexpr (InsertsAhead<Engine, K, V>) {
-        pool::as_errors([&] {
-          pool::PoolCore& pool = this->engine().pool();
-          pool.require_usable();
-          this->engine().insert_ahead(key, value);
-          pool.require_usable();
-        });
+        this->run([&](Engine& engine) { engine.insert_ahead(key, value); });
       } else {
         (void)this->insert(key, value);
       }

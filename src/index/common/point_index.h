@@ -7,9 +7,9 @@
 
 #include <perdix/point_index.h>
 
-#include "pool/as_errors.h"
 #include "pool/forks.h"
 #include "pool/pool_core.h"
+#include "pool/run_call.h"
 
 namespace perdix {
 
@@ -22,33 +22,10 @@ void PointIndex<Engine, K, V>::Close::operator()(Engine* engine) const noexcept 
   engine->pool().health().forked() ? detail::pool::leave_to_parent(engine) : delete engine;
 }
 
-namespace detail::index {
-
-/// Before an engine is called, and before what it found is returned: by then a sync of the data
-/// that was read may have failed.
-template <class Engine>
-[[gnu::always_inline]] inline void require_usable(const pool::Health* health,
-                                                  const Engine& engine) {
-  if (!health->usable()) [[unlikely]]
-    engine->pool().require_usable();
-}
-
-}  // namespace detail::index
-
 template <class Engine, Storable K, Storable V>
 template <class Call>
 auto PointIndex<Engine, K, V>::run(Call call) const {
-  return detail::pool::as_errors(*engine_, [&] {
-    detail::index::require_usable(health_, engine_);
-    if constexpr (std::is_void_v<decltype(call(*engine_))>) {
-      call(*engine_);
-      detail::index::require_usable(health_, engine_);
-    } else {
-      auto result = call(*engine_);
-      detail::index::require_usable(health_, engine_);
-      return result;
-    }
-  });
+  return detail::pool::run_call(*health_, *engine_, call);
 }
 
 template <class Engine, Storable K, Storable V>

@@ -13,6 +13,7 @@
 #include "index/elf/progress.h"
 #include "pool/as_errors.h"
 #include "pool/forks.h"
+#include "pool/run_call.h"
 
 namespace perdix {
 
@@ -133,15 +134,9 @@ void Elf::Close::operator()(elf::Table* table) const noexcept {
   table->pool().health().forked() ? detail::pool::leave_to_parent(table) : delete table;
 }
 
-/// As PointIndex::run.
 template <class Call>
 auto Elf::run(Call call) const {
-  return detail::pool::as_errors(table_->pool(), [&] {
-    table_->pool().require_usable();
-    auto result = call(*table_);
-    table_->pool().require_usable();
-    return result;
-  });
+  return detail::pool::run_call(table_->pool().health(), *table_, call);
 }
 
 Elf::Elf(const Pool& pool, std::string_view name, unsigned dimensions)

@@ -15,6 +15,7 @@
 #include "index/elf_table/query.h"
 #include "pool/as_errors.h"
 #include "pool/forks.h"
+#include "pool/run_call.h"
 
 namespace perdix {
 
@@ -77,15 +78,9 @@ void ElfTable::Close::operator()(elf_table::Table* table) const noexcept {
   table->pool().health().forked() ? detail::pool::leave_to_parent(table) : delete table;
 }
 
-/// As PointIndex::run.
 template <class Call>
 auto ElfTable::run(Call call) const {
-  return detail::pool::as_errors(table_->pool(), [&] {
-    table_->pool().require_usable();
-    auto result = call(*table_);
-    table_->pool().require_usable();
-    return result;
-  });
+  return detail::pool::run_call(table_->pool().health(), *table_, call);
 }
 
 ElfTable::ElfTable(const Pool& pool, std::string_view name, const std::vector<ElfColumn>& columns)

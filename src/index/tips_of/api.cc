@@ -22,7 +22,7 @@ std::uint64_t fingerprint(const char* name, std::span<const std::uint64_t> facts
 }
 
 WriteScope::WriteScope(Table& table) : table_(table) {
-  table.pool().require_usable();  // a child of fork() has no locks to take
+  table.pool().require_writable();  // a child of fork() has no locks to take
   table.begin_write();
 }
 

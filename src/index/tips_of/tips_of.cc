@@ -46,7 +46,7 @@ void Table::begin_write() {
   }
   mutex_.lock();
   try {
-    pool().require_usable();
+    pool().require_writable();
     pages_->begin();
   } catch (...) {
     mutex_.unlock();
