@@ -96,6 +96,20 @@ void for_each_map_line(Use use) {
   ::close(fd);
 }
 
+/// Copies those pages that the kernel has, and leaves the others. A page that can't be read is an
+/// error of the kernel's copy, not a signal.
+void copy_cached_pages(void* to, void* from, std::uint64_t bytes) noexcept {
+  const auto page_size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (std::uint64_t at = 0; at < bytes; at += page_size) {
+    std::byte* const page = static_cast<std::byte*>(from) + at;
+    unsigned char cached = 0;
+    if (::mincore(page, page_size, &cached) != 0 || (cached & 1) == 0) continue;
+    const iovec source{page, page_size};
+    const iovec target{static_cast<std::byte*>(to) + at, page_size};
+    ::process_vm_readv(::getpid(), &target, 1, &source, 1, 0);
+  }
+}
+
 /// libpmem2 aligns a reservation to a GiB, a smaller one to 2 MiB, maps so much more for that, and
 /// never gives the rest back; so a process could open some hundred pools in its life, and none
 /// twice at the same address. Unmaps the rest, where the kernel shows exactly such a mapping around
@@ -232,43 +246,45 @@ bool Mapping::leave_file() noexcept {
     while (reach_ == Reach::changing) ::sched_yield();
     return reach_ == Reach::memory;
   }
-  const bool done = map_privately() || copy_what_is_cached();
+  const bool done = can_be_mapped() ? map_privately() : replace_by_copy();
   // Refused, it would only leave children the owner's lock.
   if (done) ::madvise(base_, size(), MADV_DONTFORK);
   reach_ = done ? Reach::memory : Reach::file;
   return done;
 }
 
+/// Whether the kernel maps the file at all: its device may be gone, or its descriptor.
+bool Mapping::can_be_mapped() const noexcept {
+  const auto page_size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  if (!file_.is_ours()) return false;
+  void* const page = ::mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+                            file_.descriptor().number(), 0);
+  if (page == MAP_FAILED) return false;
+  ::munmap(page, page_size);
+  return true;
+}
+
 /// One call for all pieces: no thread sees an address without a page. MAP_NORESERVE, since a pool
-/// may be larger than memory, and only what is stored to from now on takes some.
+/// may be larger than memory, and only what is stored to from now on takes some. Only if the file
+/// can be mapped: a refusal by its file system would leave a hole.
 bool Mapping::map_privately() noexcept {
-  return file_.is_ours() &&
-         ::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+  return ::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                 file_.descriptor().number(), 0) != MAP_FAILED;
 }
 
-/// Puts memory in the place of the file, with what the kernel has of it. Async-signal-safe: a page
-/// that can't be read is an error of the kernel's copy, not a signal.
-bool Mapping::copy_what_is_cached() noexcept {
-  constexpr std::uint64_t kStep = kHugePage;
-  const std::uint64_t bytes = size();
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::array<unsigned char, kStep / 4096> cached;
-  for (std::uint64_t step = 0; step < bytes; step += kStep) {
-    if (::mincore(base_ + step, kStep, cached.data()) != 0) continue;
-    for (std::uint64_t at = 0; at < kStep; at += page) {
-      if ((cached[at / page] & 1) == 0) continue;
-      const iovec from{base_ + step + at, page};
-      const iovec to{static_cast<std::byte*>(memory) + step + at, page};
-      ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
-    }
+/// Puts memory in the place of the file, with what the kernel has of it. In steps, so that what is
+/// stored meanwhile is missing only from one of them. Async-signal-safe.
+bool Mapping::replace_by_copy() noexcept {
+  constexpr std::uint64_t kStep = kAlignment;
+  for (std::uint64_t at = 0; at < size(); at += kStep) {
+    void* const memory = ::mmap(nullptr, kStep, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    copy_cached_pages(memory, base_ + at, kStep);
+    if (::mremap(memory, kStep, kStep, MREMAP_MAYMOVE | MREMAP_FIXED, base_ + at) == MAP_FAILED)
+      return false;
   }
-  if (::mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == base_) return true;
-  ::munmap(memory, bytes);
-  return false;
+  return true;
 }
 
 bool Mapping::replace_lost_page(const void* address) noexcept {

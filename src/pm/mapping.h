@@ -100,8 +100,9 @@ class Mapping {
   enum class Reach : std::uint8_t { file, changing, memory };
 
   bool leave_file() noexcept;
+  bool can_be_mapped() const noexcept;
   bool map_privately() noexcept;
-  bool copy_what_is_cached() noexcept;
+  bool replace_by_copy() noexcept;
   static bool replace_by_zeros(const void* address) noexcept;
   void reserve(std::uintptr_t address);
   Map map(std::uint64_t begin, std::uint64_t end) const;

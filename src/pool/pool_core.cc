@@ -299,9 +299,9 @@ void PoolCore::set_opened(Superblock& superblock) const {
 }
 
 void PoolCore::mark_open() {
-  // The content of a `process` pool must be on the device before the pool claims to survive power
-  // failures.
-  if (process_only(superblock_->current()) && decision_.survives_power()) file_.sync();
+  // The content must be on the device before the pool claims to survive power failures. It may not
+  // be: the last run may have been a `process` one, or the file was just copied or restored.
+  if (decision_.survives_power()) file_.sync();
   change_cleanness([this](Superblock& next) { set_opened(next); });
 }
 
