@@ -104,7 +104,7 @@ def _state(rows, bugs):
             f"The table has {len(rows)} of {bugs} bugs. No campaign has tried the others, so it\n"
             "does not show yet which share of all bugs the quick suite notices."
         )
-    return f"The table has all {bugs} bugs: {summary(rows)}."
+    return f"The table has all {bugs} bugs:\n{summary(rows)}."
 
 
 def page(rows, bugs):
