@@ -1,8 +1,6 @@
 // Standard descriptors that are closed, and descriptors that the program closes behind our back.
 #include "pm/descriptor.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <string>
 

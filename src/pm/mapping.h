@@ -62,8 +62,8 @@ class Mapping {
   /// (its device is gone, or its descriptor), what the kernel has cached of it is copied, pages
   /// that it has not are zeros, and what other threads store meanwhile may be missing: for what is
   /// read from then on the caller needs a health that says so. The mapping doesn't grow any more.
-  /// Throws io_error if the kernel refuses (a limit of data or of committed memory): then it is as
-  /// before.
+  /// Throws io_error if the kernel refuses (a limit of data or of committed memory): then stores to
+  /// some of it, or to all, still reach the file.
   void make_private();
 
   /// The same, and the page of `address` becomes zeros: the device did not give it. So does the

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,6 +119,18 @@ class OneMoreDescriptor {
 inline std::string content_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// The number of the descriptor that leads to a file.
+inline int descriptor_of(const std::filesystem::path& path) {
+  struct stat wanted {};
+  if (::stat(path.c_str(), &wanted) != 0) throw std::runtime_error("no file " + path.string());
+  for (int number = 0; number < 1024; ++number) {
+    struct stat file {};
+    const bool open = ::fstat(number, &file) == 0;
+    if (open && file.st_dev == wanted.st_dev && file.st_ino == wanted.st_ino) return number;
+  }
+  throw std::runtime_error("no descriptor leads to " + path.string());
 }
 
 /// What a program does to a descriptor of the library that closes it, and whose next file gets its

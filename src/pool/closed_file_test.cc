@@ -1,7 +1,5 @@
 // What a program does to the descriptor of its pool's file: closes it, or lets it become another
 // file's.
-#include <sys/stat.h>
-
 #include <iostream>
 #include <string>
 
@@ -26,19 +24,7 @@ class ClosedFile : public ::testing::TestWithParam<Durability> {
     return options;
   }
 
-  /// The number of the one descriptor that leads to the pool's file.
-  int descriptor() const {
-    struct stat wanted {};
-    EXPECT_EQ(::stat(path_.c_str(), &wanted), 0);
-    for (int number = 0; number < 1024; ++number) {
-      struct stat file {};
-      if (::fstat(number, &file) == 0 && file.st_dev == wanted.st_dev &&
-          file.st_ino == wanted.st_ino)
-        return number;
-    }
-    ADD_FAILURE() << "no descriptor of the pool";
-    return -1;
-  }
+  int descriptor() const { return testing_files::descriptor_of(path_); }
 
   void expect_other_untouched() const {
     EXPECT_EQ(content_of(other_), ReplacedDescriptor::kContent);
@@ -85,7 +71,7 @@ TEST_P(ClosedFile, IsOnlyReadOnceThatWasNoticed) {
   }
   core->require_usable();
   EXPECT_EQ(core->indexes().size(), 1u);
-  EXPECT_TRUE(core->info().size == kGrowthUnit);
+  EXPECT_EQ(core->info().size, kGrowthUnit);
   expect_error(Errc::io_error, "only be read", [&] { core->require_writable(); });
   expect_error(Errc::io_error, "only be read", [&] { core->extend(2 * kGrowthUnit); });
   expect_error(Errc::io_error, "only be read",

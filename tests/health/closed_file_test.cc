@@ -1,11 +1,7 @@
 // A program that closes the descriptor of its pool's file, whose number becomes another file's, for
 // every engine x kinds: no other file is touched, the pool is read on, and the next opening has
 // what was acknowledged.
-#include <sys/stat.h>
-
 #include <filesystem>
-#include <stdexcept>
-#include <string>
 
 #include <gtest/gtest.h>
 
@@ -18,20 +14,9 @@ namespace perdix::test {
 namespace {
 
 using testing_files::content_of;
+using testing_files::descriptor_of;
 using testing_files::expect_error;
 using testing_files::ReplacedDescriptor;
-
-/// The number of the descriptor that leads to a file.
-int descriptor_of(const std::filesystem::path& path) {
-  struct stat wanted {};
-  ::stat(path.c_str(), &wanted);
-  for (int number = 0; number < 1024; ++number) {
-    struct stat file {};
-    const bool open = ::fstat(number, &file) == 0;
-    if (open && file.st_dev == wanted.st_dev && file.st_ino == wanted.st_ino) return number;
-  }
-  throw std::runtime_error("no descriptor leads to " + path.string());
-}
 
 class ClosedFile : public FailingPool {
  protected:

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/ioctl.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <cstdlib>
