@@ -215,10 +215,12 @@ void Mapping::grow(std::uint64_t new_size) {
   maps_.reserve(maps_.size() + 1);
   Map added = map(old_size, new_size);
   keep_from_children(old_size, new_size);
-  maps_.push_back(std::move(added));
   // Before the first touch, so that faults may use huge pages. Advice: refused without harm where
-  // the kernel has none.
-  ::madvise(base_ + old_size, new_size - old_size, MADV_HUGEPAGE);
+  // the kernel has none. Not where pages are written to a disk: a file system that took it would
+  // write 2 MiB for each line that is synced.
+  if (granularity_of(added.get()) != Granularity::page || file_.in_memory())
+    ::madvise(base_ + old_size, new_size - old_size, MADV_HUGEPAGE);
+  maps_.push_back(std::move(added));
   size_.store(new_size, std::memory_order_release);
 }
 

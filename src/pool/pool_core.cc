@@ -161,7 +161,7 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
 
 void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   plugins_ = options.plugins;
-  const FoundSuperblock found = read_superblock_on_device();
+  const FoundSuperblock found = read_superblock_on_device(options.durability);
   const Superblock& before = found.superblock;
   const std::string path = file_.path().string();
   require_complete(before, purpose);
@@ -172,9 +172,7 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
     file_.fill_holes({&headers, 1});
   }
   map(before.size, options, before.address * kAddressUnit, address_seed(before.uuid));
-  const auto remembered = static_cast<Durability>(before.requested_durability);
-  choose_domain(options.durability == Durability::automatic ? remembered : options.durability,
-                options.domain);
+  choose_domain(durability_of(before, options.durability), options.domain);
   const std::unique_ptr<pm::Replay> replay = replay_journal(before);
   superblock_.emplace(base_, *pm_, found);
   directory_.emplace(area<DirectoryEntry>(kDirectoryOffset), *pm_, path);
@@ -196,10 +194,12 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
 }
 
 /// A pool whose syncs failed, or may have, is opened as its device has it: what the kernel has
-/// cached of it may be newer, marked as written, and gone after the next power failure.
-FoundSuperblock PoolCore::read_superblock_on_device() {
+/// cached of it may be newer, marked as written, and gone after the next power failure. What is
+/// cached may also lie in large folios, which syncs write as a whole (docs/durability/pool.md).
+FoundSuperblock PoolCore::read_superblock_on_device(Durability asked) {
   FoundSuperblock found = read_superblock(file_);
-  if (!unclean(found.superblock) || !on_page_cache(found.superblock)) return found;
+  const bool may_be_newer = unclean(found.superblock) && on_page_cache(found.superblock);
+  if (!may_be_newer && durability_of(found.superblock, asked) != Durability::power) return found;
   file_.forget_cached();
   return read_superblock(file_);
 }

@@ -229,7 +229,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   static std::shared_ptr<PoolCore> format(std::shared_ptr<PoolCore> core,
                                           const PoolOptions& options);
   void format(std::uint64_t size, const PoolOptions& options);
-  FoundSuperblock read_superblock_on_device();
+  FoundSuperblock read_superblock_on_device(Durability asked);
   void recover(const PoolOptions& options, Purpose purpose);
   void require_complete(const Superblock& before, Purpose purpose);
   std::vector<pm::FileRange> chunks_in_use();

@@ -41,6 +41,11 @@ inline bool on_page_cache(const Superblock& superblock) noexcept {
 inline bool has_journal(const Superblock& superblock) noexcept {
   return (superblock.features & kHasJournal) != 0;
 }
+/// What a pool is opened with: without a wish, what it was last asked for.
+inline Durability durability_of(const Superblock& superblock, Durability asked) noexcept {
+  return asked != Durability::automatic ? asked
+                                        : static_cast<Durability>(superblock.requested_durability);
+}
 inline bool process_only(const Superblock& superblock) noexcept {
   return superblock.durability == static_cast<std::uint8_t>(Durability::process);
 }
