@@ -92,6 +92,19 @@ if(CMAKE_UNITY_BUILD)
   target_precompile_headers(perdix_layer_header PRIVATE ${PERDIX_COMMON_HEADERS})
 endif()
 
+# Sources that run for a moment among others that are timed.
+function(perdix_brief)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "${PERDIX_BRIEF_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# For a library with the options of the layers.
+function(perdix_use_layer_header name)
+  if(CMAKE_UNITY_BUILD AND NOT PERDIX_OUTER_OPTIONS)
+    target_precompile_headers(${name} REUSE_FROM perdix_layer_header)
+  endif()
+endfunction()
+
 # --- Layers ---------------------------------------------------------------------------------------
 
 # perdix_add_engine(name)
@@ -156,6 +169,13 @@ if(PERDIX_TESTS)
   add_executable(perdix_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
   target_link_libraries(perdix_test_header PRIVATE perdix_options GTest::gtest)
   target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h> ${PERDIX_COMMON_HEADERS})
+  if(PERDIX_OUTER_OPTIONS)  # a compiled header only fits sources with the same options
+    add_executable(perdix_computing_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
+    set_target_properties(perdix_computing_test_header PROPERTIES PERDIX_COMPUTES ON)
+    target_link_libraries(perdix_computing_test_header PRIVATE perdix_options GTest::gtest)
+    target_precompile_headers(perdix_computing_test_header PRIVATE
+      <gtest/gtest.h> ${PERDIX_COMMON_HEADERS})
+  endif()
 endif()
 
 # A test program whose running costs more than its compiling: it is optimised as the library is.
@@ -163,24 +183,25 @@ function(perdix_computes name)
   set_target_properties(${name} PROPERTIES PERDIX_COMPUTES ON)
 endfunction()
 
-# A compiled header only fits sources with the same options.
 function(perdix_use_test_header name)
   get_target_property(computes ${name} PERDIX_COMPUTES)
-  if(NOT computes OR NOT PERDIX_OUTER_OPTIONS)
+  if(computes AND PERDIX_OUTER_OPTIONS)
+    target_precompile_headers(${name} REUSE_FROM perdix_computing_test_header)
+  else()
     target_precompile_headers(${name} REUSE_FROM perdix_test_header)
   endif()
 endfunction()
 
 # perdix_unit_test(name SOURCES file... [DEPS layer...] [LIBS target...]
-#                  [LABEL label] [TIMEOUT seconds] [COMPUTES])
+#                  [LABEL label] [TIMEOUT seconds] [COMPUTES] [LONG pattern...])
 # A GoogleTest program that is linked with the whole library; its cases are registered with ctest
 # under LABEL (default: unit). DEPS are the layers whose internal headers it includes. COMPUTES: see
-# perdix_computes().
+# perdix_computes(). LONG are cases that the quick suite leaves out.
 function(perdix_unit_test name)
   if(NOT PERDIX_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "COMPUTES" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "LABEL;TIMEOUT" "SOURCES;DEPS;LIBS;LONG" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -203,8 +224,9 @@ function(perdix_unit_test name)
   if(PERDIX_QUICK)
     # In one process, which takes half the time. Keys of one kind with values of the other are a
     # mixture of what others have.
+    list(JOIN ARG_LONG ":" long)
     add_test(NAME ${name}
-      COMMAND ${name} --gtest_brief=1 "--gtest_filter=-*u64_bytes*:*bytes_u64*")
+      COMMAND ${name} --gtest_brief=1 "--gtest_filter=-${long}:*u64_bytes*:*bytes_u64*")
     set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 1200)
   else()
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
