@@ -10,12 +10,13 @@
 
 namespace perdix::detail::index::cceh {
 
-/// A third of these hashes begin with six zeros, so that some pairs go to the overflow of their
-/// segment. The others begin with fewer, about as many with each number of them. So the directory
-/// gets deep in one place, and the leaders of other segments stand for several lines of it.
+/// A third of these hashes begin with ten zeros: no split parts what fills their buckets until it
+/// is as deep, so they go to the overflow of their segment, which grows. The others begin with
+/// fewer, about as many with each number of them up to five. So the directory gets deep in one
+/// place, and the leaders of other segments stand for several lines of it.
 constexpr bool alike(Hash16 hash) {
   const int zeros = std::countl_zero(hash);
-  return zeros >= 6 || hash % (zeros == 0 ? 48 : 96 >> zeros) == 0;
+  return zeros >= 10 || (zeros <= 5 && hash % (1536 >> zeros) == 0);
 }
 
 struct TestTraits {
