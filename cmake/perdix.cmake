@@ -92,19 +92,6 @@ if(CMAKE_UNITY_BUILD)
   target_precompile_headers(perdix_layer_header PRIVATE ${PERDIX_COMMON_HEADERS})
 endif()
 
-# Sources that run for a moment among others that are timed.
-function(perdix_brief)
-  set_source_files_properties(${ARGN} PROPERTIES
-    COMPILE_OPTIONS "${PERDIX_BRIEF_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
-endfunction()
-
-# For a library with the options of the layers.
-function(perdix_use_layer_header name)
-  if(CMAKE_UNITY_BUILD AND NOT PERDIX_OUTER_OPTIONS)
-    target_precompile_headers(${name} REUSE_FROM perdix_layer_header)
-  endif()
-endfunction()
-
 # --- Layers ---------------------------------------------------------------------------------------
 
 # perdix_add_engine(name)
@@ -169,13 +156,6 @@ if(PERDIX_TESTS)
   add_executable(perdix_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
   target_link_libraries(perdix_test_header PRIVATE perdix_options GTest::gtest)
   target_precompile_headers(perdix_test_header PRIVATE <gtest/gtest.h> ${PERDIX_COMMON_HEADERS})
-  if(PERDIX_OUTER_OPTIONS)  # a compiled header only fits sources with the same options
-    add_executable(perdix_computing_test_header ${CMAKE_CURRENT_BINARY_DIR}/test_header.cc)
-    set_target_properties(perdix_computing_test_header PROPERTIES PERDIX_COMPUTES ON)
-    target_link_libraries(perdix_computing_test_header PRIVATE perdix_options GTest::gtest)
-    target_precompile_headers(perdix_computing_test_header PRIVATE
-      <gtest/gtest.h> ${PERDIX_COMMON_HEADERS})
-  endif()
 endif()
 
 # A test program whose running costs more than its compiling: it is optimised as the library is.
@@ -183,11 +163,10 @@ function(perdix_computes name)
   set_target_properties(${name} PROPERTIES PERDIX_COMPUTES ON)
 endfunction()
 
+# A compiled header only fits sources with the same options.
 function(perdix_use_test_header name)
   get_target_property(computes ${name} PERDIX_COMPUTES)
-  if(computes AND PERDIX_OUTER_OPTIONS)
-    target_precompile_headers(${name} REUSE_FROM perdix_computing_test_header)
-  else()
+  if(NOT computes OR NOT PERDIX_OUTER_OPTIONS)
     target_precompile_headers(${name} REUSE_FROM perdix_test_header)
   endif()
 endfunction()

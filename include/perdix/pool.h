@@ -160,9 +160,9 @@ class Pool {
   /// the pool, to count what is allocated.
   PoolInfo info() const;
 
-  /// Whether huge pages map the pool now, at least in part; a pool of the smallest size gets none
-  /// before it grows. Cost: reads /proc/self/smaps, for which the kernel walks all pages that the
-  /// process has at lower addresses too.
+  /// Whether huge pages map the pool now, at least in part; a pool on a disk asks for none,
+  /// and one of the smallest size gets none before it grows. Cost: reads /proc/self/smaps, for
+  /// which the kernel walks all pages that the process has at lower addresses too.
   bool huge_pages() const;
   /// The indexes of the pool, open or not.
   std::vector<IndexInfo> indexes() const;
