@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include "pool/run_call.h"
 #include "pool/test_pool.h"
 
 namespace perdix::detail::pool {
@@ -77,6 +78,25 @@ TEST_P(ClosedFile, IsOnlyReadOnceThatWasNoticed) {
   expect_error(Errc::io_error, "only be read",
                [&] { core->open_index("j", "elimda", Kind::u64, Kind::u64); });
   expect_error(Errc::io_error, "only be read", [&] { core->begin_drop("i"); });
+}
+
+/// An engine, as far as run_call() needs one.
+struct EngineOf {
+  const PoolCore& pool() const { return core; }
+  PoolCore& core;
+};
+
+TEST_P(ClosedFile, DoesNotRefuseAChangeThatIsMade) {
+  auto core = PoolCore::create(path_, options());
+  EngineOf engine{*core};
+  const ReplacedDescriptor replaced(descriptor(), other_);
+  const auto change = [&](EngineOf& changed) {
+    // Another thread notices.
+    expect_error(Errc::io_error, "a.pool", [&] { changed.core.extend(2 * kGrowthUnit); });
+    return 4711;
+  };
+  EXPECT_EQ(run_call(core->health(), engine, change), 4711);
+  expect_error(Errc::io_error, "only be read", [&] { run_call(core->health(), engine, change); });
 }
 
 TEST_P(ClosedFile, LeavesWhatWasWrittenToTheNextOpening) {
