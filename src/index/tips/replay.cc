@@ -66,7 +66,9 @@ bool Core::apply(const Entry& entry) const {
     return true;
   } catch (const Error& error) {
     report_index();
-    if (error.code() != Errc::out_of_space || uno_.is_broken()) throw;
+    // A pool that is only read since its file is lost has no more space either.
+    const bool only_read = pool_.health().usable() && !pool_.health().writable();
+    if ((error.code() != Errc::out_of_space && !only_read) || uno_.is_broken()) throw;
     return false;
   }
 }
