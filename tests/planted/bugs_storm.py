@@ -4,6 +4,7 @@ threads for long, other processes, pools that are full or in use."""
 from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
 from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm, unit
 
+DESCRIPTOR = "src/pm/descriptor.cc"
 FORKS = "src/pool/forks.cc"
 HEALTH = "src/pool/health.cc"
 HEAP_DISCOVERY = "src/alloc/heap_discovery.cc"
@@ -124,6 +125,18 @@ BUGS = [
         FORKS,
         "for (pm::Descriptor& descriptor : mine.descriptors)",
         (storm(f"--with orphan {ALONE}", seconds=120),),
+    ),
+    Bug(
+        "a descriptor is used whatever it leads to",
+        DESCRIPTOR,
+        """  struct stat file {};
+  return number_ >= 0 && ::fstat(number_, &file) == 0 && file.st_dev == device_ &&
+""",
+        """  struct stat file {};
+  if ({planted}) return number_ >= 0;
+  return number_ >= 0 && ::fstat(number_, &file) == 0 && file.st_dev == device_ &&
+""",
+        (storm(f"--with descriptors {ALONE}", seconds=120),),
     ),
     drop(
         "a child of a fork does not know that it is one",

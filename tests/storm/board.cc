@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <new>
@@ -21,6 +22,10 @@ std::size_t bytes_of_ground(const Episode& episode) {
 }
 
 }  // namespace
+
+bool any(const ByPool& facts) {
+  return std::any_of(facts.begin(), facts.end(), [](const auto& fact) { return fact.load(); });
+}
 
 Shared::Shared(std::size_t bytes)
     : bytes_(bytes),

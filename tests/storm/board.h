@@ -29,8 +29,13 @@ struct Seat {
 struct Counters {
   std::atomic<std::uint64_t> operations{0}, injected{0}, failed_calls{0}, kills{0},
       kills_in_open{0}, reopens{0}, comparisons{0}, forks{0}, copies{0}, copies_refused{0},
-      recreated{0}, damaged{0}, full{0}, visits{0}, threads{0}, stops{0}, power_losses{0};
+      recreated{0}, damaged{0}, full{0}, visits{0}, threads{0}, stops{0}, power_losses{0},
+      descriptors_lost{0};
 };
+
+/// Facts by pool.
+using ByPool = std::array<std::atomic<bool>, kMaxPools>;
+bool any(const ByPool& facts);
 
 struct Board {
   // Where the worker is; a new worker goes on from here.
@@ -44,10 +49,13 @@ struct Board {
   std::atomic<int> planned_signal{0};      ///< the worker dies of this now, as planned
   std::atomic<pid_t> orphan{0};            ///< a child that outlives the worker
   /// By pool: a sync has failed since it was opened, so calls that throw are undecided.
-  std::array<std::atomic<bool>, kMaxPools> sick{};
+  ByPool sick{};
   /// By pool: a drop, or an opening that went on with one, could not free all of its index, since
   /// a call to the system had been made to fail; the next opening does that.
-  std::array<std::atomic<bool>, kMaxPools> drop_unfinished{};
+  ByPool drop_unfinished{};
+  /// By pool: since it was opened its descriptor was closed, or given to another file. Changes may
+  /// throw io_error, then without an effect; reads go on.
+  ByPool descriptor_lost{};
   /// Suspensions that others should not have noticed, and those that stopped one of them.
   std::atomic<unsigned> suspensions{0}, suspensions_noticed{0};
   std::atomic<bool> faults_on{false};     ///< in the step at hand

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "storm/descriptors.h"
 #include "storm/faults.h"
 
 namespace perdix::test::storm {
@@ -35,6 +36,7 @@ const char* name_of_call(Op op) {
 }  // namespace
 
 Outcome attempt(const char* name, const std::function<void()>& call) {
+  descriptors::begin_call();
   Outcome outcome;
   try {
     call();
@@ -100,6 +102,9 @@ bool Client::may_throw(const OpenIndex& index, Op op, const Outcome& outcome) co
   if (outcome.struck || sick(index) || board_.others_armed.load()) return true;
   // The sync of another thread may have failed just now.
   if (step_.fault == Fault::sync && outcome.code == Errc::io_error) return true;
+  const bool changes = op != Op::get && op != Op::scan;
+  if (board_.descriptor_lost[index.plan.pool] && changes && outcome.code == Errc::io_error)
+    return true;
   const bool needs_space = op == Op::put || op == Op::insert || op == Op::update;
   return index.pool_plan.tight && needs_space && outcome.code == Errc::out_of_space;
 }

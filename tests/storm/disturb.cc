@@ -147,8 +147,10 @@ std::optional<int> await_child(pid_t child) {
 
 void expect_owned(Scene& scene, const char* when) {
   const Call marked(scene.board.seats[0], "a second open");
-  for (const std::string& path : scene.paths) {
-    const Outcome outcome = attempt("Pool::open", [&] { Pool::open(path); });
+  for (unsigned i = 0; i < scene.paths.size(); ++i) {
+    // A failed sync has taken the lock from it (descriptors.h).
+    if (scene.board.descriptor_lost[i] && scene.board.faults_on) continue;
+    const Outcome outcome = attempt("Pool::open", [&] { Pool::open(scene.paths[i]); });
     require(outcome.threw && outcome.code == Errc::in_use,
             fmt::format("a second owner is let in {}: {}", when,
                         outcome.threw ? outcome.text : "open() succeeds"));
@@ -318,7 +320,7 @@ void recreate_once(Scene& scene) {
   const std::span<const IndexType> types = index_types();
   IndexPlan plan;
   plan.type = &types[scene.rng.below(types.size())];
-  plan.name = fmt::format("{}-{}", kOtherName, scene.rng.below(1000));
+  plan.name = other_name(std::to_string(scene.rng.below(1000)));
   plan.pool = number;
   plan.keys = {plan.type->key_kind, Shape::random, 8, scene.rng()};
   plan.values = {plan.type->value_kind, scene.rng.once_in(4) ? Sizes::large : Sizes::small};
@@ -524,9 +526,10 @@ unsigned most_of(Disturbance disturbance) {
 
 void disturb(Disturbance disturbance, Scene& scene, const std::function<bool()>& more) {
   if (disturbance == Disturbance::none) return;
-  // Their calls must succeed, which they may not while calls to the system fail.
+  // Their calls must succeed, which they may not while calls to the system fail, or in a pool that
+  // is only read.
   const bool exact = disturbance == Disturbance::recreate || disturbance == Disturbance::misuse;
-  if (exact && scene.board.faults_on) return;
+  if (exact && (scene.board.faults_on || any(scene.board.descriptor_lost))) return;
   std::optional<Burners> burners;
   if (disturbance == Disturbance::burn) burners.emplace(scene, 3);
   for (unsigned left = most_of(disturbance); left > 0 && more(); --left) {
@@ -537,6 +540,7 @@ void disturb(Disturbance disturbance, Scene& scene, const std::function<bool()>&
       case Disturbance::suspend: suspend_once(scene); break;
       case Disturbance::stop: stop_once(scene); break;
       case Disturbance::misuse: misuse_once(scene); break;
+      case Disturbance::descriptors: lose_descriptor(scene); break;
       default: break;
     }
     pause_between(scene);
@@ -599,6 +603,8 @@ void allow_suspension() {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGUSR1, &action, nullptr);
 }
+
+std::string other_name(std::string_view what) { return fmt::format("{}-{}", kOtherName, what); }
 
 void drop_others(Pool& pool) {
   for (const IndexInfo& info : pool.indexes()) {

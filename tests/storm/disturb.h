@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storm/board.h"
@@ -55,6 +56,12 @@ void open_damaged(const std::string& path, const Episode& episode, Board& board,
 
 /// Keeps the head of a closed pool's file, superblocks and all, for a damage of later.
 void keep_head(const std::string& path);
+
+/// Loses the descriptor of a pool (descriptors.h), or looks at one that has lost it.
+void lose_descriptor(Scene& scene);
+
+/// The name of an index that goes when its pool is opened again.
+std::string other_name(std::string_view what);
 
 /// Indexes that an earlier worker left behind while it disturbed.
 void drop_others(Pool& pool);

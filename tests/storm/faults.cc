@@ -14,6 +14,7 @@
 #include <cstring>
 #include <new>
 
+#include "storm/descriptors.h"
 #include "storm/device.h"
 
 namespace perdix::test::storm::faults {
@@ -121,6 +122,7 @@ std::uint64_t injected() { return injected_calls; }
 
 }  // namespace perdix::test::storm::faults
 
+namespace descriptors = perdix::test::storm::descriptors;
 namespace device = perdix::test::storm::device;
 namespace faults = perdix::test::storm::faults;
 using perdix::test::storm::Fault;
@@ -161,7 +163,16 @@ int mprotect(void* address, size_t n, int protection) noexcept {
 
 int posix_fallocate(int fd, off_t begin, off_t n) {
   if (faults::strikes(Fault::space)) return ENOSPC;
+  const descriptors::OldCalls calls;
+  if (calls.have_lost(fd)) return EBADF;
   return ::syscall(SYS_fallocate, fd, 0, begin, n) == 0 ? 0 : errno;
+}
+
+int ftruncate(int fd, off_t size) noexcept {
+  const descriptors::OldCalls calls;
+  if (!calls.have_lost(fd)) return static_cast<int>(::syscall(SYS_ftruncate, fd, size));
+  errno = EBADF;
+  return -1;
 }
 
 int msync(void* address, size_t n, int flags) {

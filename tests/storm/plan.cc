@@ -237,7 +237,7 @@ class Maker {
                                    Work::hot,   Work::fill, Work::drain, Work::read,  Work::idle};
     constexpr std::array kDisturbances = {
         Disturbance::forks, Disturbance::copies, Disturbance::recreate, Disturbance::suspend,
-        Disturbance::stop,  Disturbance::burn,   Disturbance::misuse};
+        Disturbance::stop,  Disturbance::burn,   Disturbance::misuse,   Disturbance::descriptors};
     Step step;
     const Work work = one_of(kWorks);
     step.work = first ? Work::fill : wanted_of(kWorks, work);
@@ -364,6 +364,7 @@ std::string_view name_of(Disturbance disturbance) {
     case Disturbance::stop: return "stop";
     case Disturbance::burn: return "burn";
     case Disturbance::misuse: return "misuse";
+    case Disturbance::descriptors: return "descriptors";
   }
   return "";
 }
@@ -396,7 +397,7 @@ Words parse_words(std::string_view words) {
   Words known(kOtherWords.begin(), kOtherWords.end());
   for (const Shape shape : kShapes) known.emplace(name_of(shape));
   for (int i = 0; i <= static_cast<int>(Work::idle); ++i) known.emplace(name_of(Work(i)));
-  for (int i = 1; i <= static_cast<int>(Disturbance::misuse); ++i)
+  for (int i = 1; i <= static_cast<int>(Disturbance::descriptors); ++i)
     known.emplace(name_of(Disturbance(i)));
   for (int i = 1; i <= static_cast<int>(Fault::thread); ++i) known.emplace(name_of(Fault(i)));
   for (int i = 0; i <= static_cast<int>(Ending::power); ++i) known.emplace(name_of(Ending(i)));

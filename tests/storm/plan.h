@@ -45,13 +45,14 @@ enum class Order : std::uint8_t { ascending, descending, random };
 /// Disturbances of the process while its threads work.
 enum class Disturbance : std::uint8_t {
   none,
-  forks,     ///< children that use, close, destroy what they inherited
-  copies,    ///< the pool's file is copied alive, and the copy opened
-  recreate,  ///< other indexes are created, filled, dropped
-  suspend,   ///< single threads stand still for a while
-  stop,      ///< SIGSTOP for the whole process
-  burn,      ///< neighbours that keep the cores busy
-  misuse,    ///< calls that must be refused: a second owner, a drop of what is open
+  forks,        ///< children that use, close, destroy what they inherited
+  copies,       ///< the pool's file is copied alive, and the copy opened
+  recreate,     ///< other indexes are created, filled, dropped
+  suspend,      ///< single threads stand still for a while
+  stop,         ///< SIGSTOP for the whole process
+  burn,         ///< neighbours that keep the cores busy
+  misuse,       ///< calls that must be refused: a second owner, a drop of what is open
+  descriptors,  ///< a pool's descriptor is closed, or its number given to another file
 };
 
 /// The system calls that fail.

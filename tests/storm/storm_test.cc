@@ -189,6 +189,7 @@ TEST(StormPlan, DrawsEverythingThereIs) {
                            "stop",
                            "burn",
                            "misuse",
+                           "descriptors",
                            "fault memory",
                            "fault map",
                            "fault space",

@@ -8,10 +8,12 @@ namespace perdix::test::storm {
 
 void Summary::add(const Episode& episode, const Counters& c) {
   ++episodes_;
-  const std::array<std::uint64_t, 17> counts = {
-      c.operations,  c.injected, c.failed_calls, c.kills,          c.kills_in_open, c.reopens,
-      c.comparisons, c.forks,    c.copies,       c.copies_refused, c.recreated,     c.damaged,
-      c.full,        c.visits,   c.threads,      c.stops,          c.power_losses};
+  const std::array<std::uint64_t, 18> counts = {
+      c.operations,    c.injected,        c.failed_calls, c.kills,
+      c.kills_in_open, c.reopens,         c.comparisons,  c.forks,
+      c.copies,        c.copies_refused,  c.recreated,    c.damaged,
+      c.full,          c.visits,          c.threads,      c.stops,
+      c.power_losses,  c.descriptors_lost};
   for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i].count += counts[i];
   for (const IndexPlan& index : episode.indexes) {
     for (const Round& round : episode.rounds) {

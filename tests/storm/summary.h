@@ -36,7 +36,7 @@ class Summary {
   std::uint64_t cut_ = 0;
   std::uint64_t findings_ = 0;
   std::set<std::string> configurations_;  ///< of engines, kinds, shapes, domains and work
-  std::array<Row, 17> rows_{{{"operations"},
+  std::array<Row, 18> rows_{{{"operations"},
                              {"failed calls injected"},
                              {"calls that threw"},
                              {"kills"},
@@ -52,7 +52,8 @@ class Summary {
                              {"visitors that misbehave"},
                              {"threads restarted"},
                              {"stops and suspensions"},
-                             {"power failures"}}};
+                             {"power failures"},
+                             {"descriptors lost"}}};
 };
 
 }  // namespace perdix::test::storm

@@ -20,6 +20,7 @@
 #include "storm/bounds.h"
 #include "storm/client.h"
 #include "storm/crash_report.h"
+#include "storm/descriptors.h"
 #include "storm/device.h"
 #include "storm/disturb.h"
 #include "storm/faults.h"
@@ -59,6 +60,7 @@ class Worker {
       : episode_(episode), ground_(ground), board_(ground.board()), paths_(paths) {}
 
   void run() {
+    for (const std::string& path : paths_) descriptors::give_back(path);
     if (board_.power_lost.exchange(false)) {
       Rng rng(mix(episode_.seed - board_.round));
       for (const std::string& path : paths_) device::lose_power(path, rng);
@@ -112,10 +114,7 @@ class Worker {
 
   Seat& seat() { return board_.seats[0]; }
 
-  bool sick() const {
-    return std::any_of(board_.sick.begin(), board_.sick.end(),
-                       [](const auto& s) { return s.load(); });
-  }
+  bool sick() const { return any(board_.sick); }
 
   void kill_soon() {
     const auto delay = microseconds(rng_.below(rng_.once_in(3) ? 60'000 : 4'000));
@@ -151,6 +150,7 @@ class Worker {
   void open_under(const Round& round, Fault fault) {
     pools_.resize(paths_.size());
     for (auto& sick : board_.sick) sick = false;
+    for (auto& lost : board_.descriptor_lost) lost = false;
     for (auto& unfinished : board_.drop_unfinished) unfinished = false;
     for (unsigned i = 0; i < paths_.size(); ++i) {
       with_fault(fault, i, "opening a pool", [&] { open_pool(i, round); });
@@ -245,6 +245,7 @@ class Worker {
       const Call marked(seat(), "closing a pool");
       if (round.ending == Ending::close) close_pool(i, round.closing_fault);
       pools_[i].reset();
+      descriptors::give_back(paths_[i]);
     }
   }
 
@@ -252,14 +253,20 @@ class Worker {
     if (fault != Fault::none) {
       const faults::Armed armed(fault, static_cast<unsigned>(rng_.between(1, 6)), rng_.once_in(2));
       const Outcome outcome = attempt("close()", [&] { pools_[number]->close(); });
-      require(!outcome.threw || armed.struck() || board_.sick[number],
+      require(!outcome.threw || armed.struck() || may_not_close(number),
               "close() threw " + outcome.text);
       if (armed.struck()) ++board_.counters.injected;
       return;
     }
     const Outcome outcome = attempt("close()", [&] { pools_[number]->close(); });
-    require(!outcome.threw || board_.sick[number], "close() threw " + outcome.text);
+    require(!outcome.threw || may_not_close(number), "close() threw " + outcome.text);
+    require(outcome.threw || !board_.descriptor_lost[number],
+            "close() of a pool whose descriptor is lost claims that it is clean");
     if (!outcome.threw && rng_.once_in(2)) keep_head(paths_[number]);
+  }
+
+  bool may_not_close(unsigned pool) const {
+    return board_.sick[pool] || board_.descriptor_lost[pool];
   }
 
   /// Of indexes that were emptied, in a pool that others want, too: their space is to be had.
@@ -271,8 +278,8 @@ class Worker {
       if (!small || !is_empty(*index)) return;
     }
     for (unsigned i = 0; i < pools_.size(); ++i) {
-      if (episode_.pools[i].tight && !board_.drop_unfinished[i])
-        use_space(*pools_[i], episode_, i, whose, 2, seat());
+      const bool usable = !board_.drop_unfinished[i] && !board_.descriptor_lost[i];
+      if (episode_.pools[i].tight && usable) use_space(*pools_[i], episode_, i, whose, 2, seat());
     }
   }
 
