@@ -17,6 +17,7 @@ namespace {
 struct ThrownByVisitor {};
 
 constexpr unsigned kFullCalls = 12;            // then the pool counts as full
+constexpr unsigned kRefusals = 1000;           // of a pool that lost its descriptor: enough
 constexpr std::uint64_t kFaultInterval = 24;   // calls that fail, where all may
 constexpr std::uint64_t kCountInterval = 256;  // operations between additions to the board
 constexpr std::uint32_t kFewKeys = 8;
@@ -144,7 +145,15 @@ void Client::settle(OpenIndex& index, std::uint32_t number) {
           fmt::format("{}: {}, after {}", name(index, number), show(found), show(now)));
 }
 
+/// Counts such a change as an operation: what it would say was said often, and throwing is slow.
+bool Client::passes_over(const OpenIndex& index) {
+  const bool enough = board_.descriptor_lost[index.plan.pool] && refusals_ >= kRefusals;
+  if (enough) ++operations_;
+  return enough;
+}
+
 void Client::write(OpenIndex& index, std::uint32_t number, Op op) {
+  if (passes_over(index)) return;
   Cell& cell = index.model.cells[number];
   if (cell.load().in_flight) {
     // Within a visitor it may be the call around it; in a sick pool it stays open until a reopen.
@@ -182,6 +191,7 @@ void Client::after_failure(OpenIndex& index, std::uint32_t number, Op op, const 
   require(may_throw(index, op, outcome), what() + " without a reason");
   ++board_.counters.failed_calls;
   if (outcome.code == Errc::out_of_space) ++full_;
+  if (board_.descriptor_lost[index.plan.pool]) ++refusals_;
   note_failed_sync(index, outcome);
   if (sick(index)) {  // undecided until the pool is opened again
     if (outcome.struck) expect_refusal(index, number);
@@ -217,6 +227,7 @@ void Client::expect_refusal(OpenIndex& index, std::uint32_t number) {
 }
 
 void Client::write_hot(OpenIndex& index, std::uint32_t hot, Op op) {
+  if (passes_over(index)) return;
   HotCell& cell = index.model.hot[hot];
   const std::uint32_t number = index.plan.count + hot;
   const State next = cell.next(op != Op::erase);

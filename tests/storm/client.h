@@ -91,6 +91,7 @@ class Client {
   /// Runs the call, mostly without failures; those that may not be are findings.
   Outcome call(OpenIndex& index, const char* name, const std::function<void()>& body);
   bool may_throw(const OpenIndex& index, Op op, const Outcome& outcome) const;
+  bool passes_over(const OpenIndex& index);
   void note_failed_sync(const OpenIndex& index, const Outcome& outcome);
   void after_failure(OpenIndex& index, std::uint32_t number, Op op, const Outcome& outcome);
   void expect_refusal(OpenIndex& index, std::uint32_t number);
@@ -112,8 +113,9 @@ class Client {
   Rng rng_;
   const Step& step_;
   std::uint64_t operations_ = 0;
-  unsigned full_ = 0;   // calls in a row that found the pool full
-  unsigned depth_ = 0;  // visitors around this call
+  unsigned full_ = 0;      // calls in a row that found the pool full
+  unsigned refusals_ = 0;  // changes that a pool refused since its descriptor was lost
+  unsigned depth_ = 0;     // visitors around this call
 };
 
 }  // namespace perdix::test::storm
