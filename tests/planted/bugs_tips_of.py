@@ -11,6 +11,7 @@ BLOCKS = "src/index/tips_of/blocks.cc"
 RECOVERY = "src/index/tips_of/recovery.cc"
 TABLE = "src/index/tips_of/tips_of.cc"
 TRIAL = "src/index/tips_of/trial.cc"
+FOREIGN = "src/index/tips_of/foreign.cc"
 TEST = "src/index/tips_of/tips_of_test"
 
 FLUSH = (
@@ -141,9 +142,47 @@ BUGS = [
     ),
     drop(
         "tips_of: an empty container leads to the program",
-        TABLE,
-        "type_.settle(container())",
+        FOREIGN,
+        "return type_.settle(container())",
         (unit(TEST, "RefusalTest.NoRobinMapThatWasMovedFrom"),),
+    ),
+    drop(
+        "tips_of: a write leaves addresses of the process",
+        FOREIGN,
+        "words.push_back({word})",
+        (unit(TEST, "EmptyElement*.IsRefusedAtEachDepth"),),
+    ),
+    drop(
+        "tips_of: numbers are taken for addresses",
+        FOREIGN,
+        "word.explained = true",
+        (unit(TEST, "AddressTest.NumbersThatLookLikeOnesAreKept"),),
+        after="void Suspects::number(",
+    ),
+    drop(
+        "tips_of: a word that is dead is found again",
+        FOREIGN,
+        "*word.at = 0",
+        (unit(TEST, "EmptyElement*.IsRefusedWhereOneWasBefore"),),
+    ),
+    drop(
+        "tips_of: what was destroyed keeps its addresses",
+        FOREIGN,
+        "if (filter_->may_be_address(word))",
+        (unit(TEST, "EmptyElement*.MayBeThereUntilTheWriteEnds"),),
+    ),
+    drop(
+        "tips_of: free blocks are taken for the container's",
+        BLOCKS,
+        "suspects.dead(block, size_of_class(number))",
+        (unit(TEST, "EmptyElement*"),),
+    ),
+    drop(
+        "tips_of: a container that is open for export is written to",
+        TABLE,
+        "require_not_exported()",
+        (unit(TEST, "HashTest.*"),),
+        after="Table::begin_write(",
     ),
     drop(
         "tips_of: a freed block goes to two owners",
@@ -160,7 +199,7 @@ BUGS = [
     drop(
         "tips_of: the trial looks at no address",
         TRIAL,
-        "found = process",
+        "if (const auto found = table_.foreign_address(all))",
         (unit(TEST, "RefusalTest.*"),),
     ),
 ]

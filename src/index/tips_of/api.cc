@@ -53,7 +53,8 @@ void Close::operator()(Table* table) const noexcept {
   table->pool().health().forked() ? pool::leave_to_parent(table) : delete table;
 }
 
-OpenTable open(const Pool& pool, std::string_view name, const ContainerType& type) {
+OpenTable open(const Pool& pool, std::string_view name, const ContainerType& type,
+               Purpose purpose) {
   pool::PoolCore& core = *pool.core();
   return pool::as_errors(core, [&] {
     IndexInfo info{std::string(name), std::string(kEngineName), Kind::u64, Kind::u64};
@@ -61,7 +62,7 @@ OpenTable open(const Pool& pool, std::string_view name, const ContainerType& typ
     return open_or_remove(
         core, info, [&](std::uint64_t& root) { Table::destroy(core, root); },
         [&](pool::IndexHandle handle) {
-          return OpenTable(std::make_unique<Table>(std::move(handle), type).release());
+          return OpenTable(std::make_unique<Table>(std::move(handle), type, purpose).release());
         });
   });
 }

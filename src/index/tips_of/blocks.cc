@@ -81,7 +81,7 @@ bool Blocks::free(void* block, std::uint64_t bytes) noexcept {
   return true;
 }
 
-/// Calls show(class) for each free block. False if a list leads elsewhere, or back.
+/// Calls show(class, block) for each free block. False if a list leads elsewhere, or back.
 template <class Show>
 bool Blocks::for_each_free(Show show) const {
   std::uint64_t left = pages_.count() * kPage / kBlockUnit;
@@ -92,7 +92,7 @@ bool Blocks::for_each_free(Show show) const {
       if (!pages_.pool().contains(at, size) ||
           !pages_.contains(pages_.pool().at<std::byte>(at), size))
         return false;
-      show(number);
+      show(number, at);
       at = pages_.pool().at<FreeBlock>(at)->next;
     }
   }
@@ -107,8 +107,17 @@ std::uint64_t Blocks::bytes_cut() const {
 
 std::uint64_t Blocks::free_bytes() const {
   std::uint64_t bytes = 0;
-  for_each_free([&](unsigned number) { bytes += size_of_class(number); });
+  for_each_free([&](unsigned number, pm::Offset) { bytes += size_of_class(number); });
   return bytes;
+}
+
+void Blocks::explain(Suspects& suspects) const {
+  suspects.number(&arena(), sizeof(Arena));
+  for_each_free([&](unsigned number, pm::Offset at) {
+    auto* const block = pages_.pool().at<FreeBlock>(at);
+    suspects.number(&block->next, sizeof block->next);
+    suspects.dead(block, size_of_class(number));
+  });
 }
 
 void Blocks::check(std::uint64_t object_bytes, Problems& problems) const {
@@ -117,7 +126,8 @@ void Blocks::check(std::uint64_t object_bytes, Problems& problems) const {
   problems.expect(sound, "the arena contradicts its extents (O4)");
   if (!sound || arena().constructed == 0) return;
   std::uint64_t free_bytes = 0;
-  const bool ends = for_each_free([&](unsigned number) { free_bytes += size_of_class(number); });
+  const bool ends =
+      for_each_free([&](unsigned number, pm::Offset) { free_bytes += size_of_class(number); });
   problems.expect(ends, "a list of free blocks leads out of the container's pages, or back (O4)");
   problems.expect(
       !ends || head_bytes(object_bytes) + arena().live_bytes + free_bytes == bytes_cut(),

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <perdix/tips_of_type.h>
+
 #include "index/common/problems.h"
 #include "index/tips_of/layout.h"
 #include "index/tips_of/pages.h"
@@ -36,6 +38,9 @@ class Blocks {
 
   /// Verifies O4, as far as that is possible without knowing the container, and adds to `problems`.
   void check(std::uint64_t object_bytes, Problems& problems) const;
+
+  /// Tells what of the pages is not the container's memory: the arena and free blocks.
+  void explain(Suspects& suspects) const;
 
   Arena& arena() const { return *reinterpret_cast<Arena*>(pages_.begin_of(0)); }
   /// Bytes of all free blocks. Cost: reads each of them.

@@ -20,6 +20,8 @@ CheckReport Table::check() const {
     problems.expect(type_.count(container(), report.pairs),
                     "size() is not the number of elements that the container shows, {}",
                     report.pairs);
+    problems.expect(type_.finds(container()),
+                    "the container, or one in its elements, does not find a key that it shows");
   }
   return report;
 }

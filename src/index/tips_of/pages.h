@@ -68,15 +68,15 @@ class Pages {
   /// Whether [p, p + n) lies in one extent's pages.
   bool contains(const void* p, std::uint64_t n) const;
 
-  /// Calls show(word, address) for each word that was changed since begin().
+  /// Calls show(word) for each word that was changed since begin(), which may change it again.
   template <class Show>
   void for_each_changed_word(Show show) const {
     for (const Dirty& dirty : dirty_) {
-      const auto* now = reinterpret_cast<const std::uint64_t*>(dirty.range(*this).page(dirty.page));
+      auto* now = reinterpret_cast<std::uint64_t*>(dirty.range(*this).page(dirty.page));
       const auto* before =
           reinterpret_cast<const std::uint64_t*>(dirty.range(*this).copy(dirty.page));
       for (std::size_t i = 0; i < kPage / sizeof *now; ++i)
-        if (now[i] != before[i]) show(now[i], now + i);
+        if (now[i] != before[i]) show(now + i);
     }
   }
 

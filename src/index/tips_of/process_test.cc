@@ -48,11 +48,11 @@ TEST_F(ProcessTest, AnAllocatorHasNoMemoryOutsideOfAWrite) {
 
 TEST_F(ProcessTest, MemoryOfOthersIsRefused) {
   const Pool pool = open();
-  TipsOf<Map> one(pool, "one"), other(pool, "other");
-  one.write([](Map& map) { map[1] = 1; });
-  std::optional<Map> away;
-  one.write([&](Map& map) { away.emplace(std::move(map)); });
-  EXPECT_EQ(error_of([&] { other.write([&](Map&) { away.reset(); }); }), Errc::invalid_argument);
+  TipsOf<Words> one(pool, "one"), other(pool, "other");
+  one.write([](Words& words) { words.push_back(1); });
+  std::optional<Words> away;
+  one.write([&](Words& words) { away.emplace(std::move(words)); });
+  EXPECT_EQ(error_of([&] { other.write([&](Words&) { away.reset(); }); }), Errc::invalid_argument);
   EXPECT_TRUE(other.check().ok());
 }
 

@@ -1,10 +1,11 @@
 // Which addresses a container must not keep: those of this process's memory, which lies elsewhere
-// in the next process. A write looks for addresses of the program in the container's object
-// (ProgramImages, cheap); a trial of a type looks for addresses of anything but the pool
-// (ProcessMemory).
+// in the next process: the program and its libraries, heaps, stacks and other mappings.
+//
+// A write asks AddressFilter about each word that it has changed, which takes nanoseconds and
+// answers "no" for nearly all numbers; then is_mapped(), a system call; then ProcessMemory, which
+// reads the process's map.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,38 +17,56 @@ namespace perdix::detail::index::tips_of {
 struct Region {
   std::uintptr_t begin;
   std::uintptr_t end;
+  bool contains(std::uintptr_t address) const { return address - begin < end - begin; }
 };
 
-/// Where the program and its shared libraries lie. Libraries that are loaded after the first call
-/// of of_this_program() are not known. Immutable, so thread-safe.
-class ProgramImages {
- public:
-  static const ProgramImages& of_this_program();
+/// Whether this process has memory at an address.
+bool is_mapped(std::uint64_t address);
 
-  /// Whether a word of [p, p + n) is an address in the program or one of its libraries.
-  bool any_in(const void* p, std::size_t n) const;
-
- private:
-  ProgramImages();
-  std::vector<Region> regions_;  // ascending
-};
-
-/// All that was mapped in this process, except a pool, when the object was made.
+/// All that was mapped in this process, except a pool, when the object was made; all addresses if
+/// there is no /proc to tell.
 class ProcessMemory {
  public:
-  /// `[pool, pool + bytes)` is left out. Throws io_error.
-  ProcessMemory(const void* pool, std::uint64_t bytes);
+  struct Named {
+    Region region;
+    std::string name;
+  };
+
+  /// `pool` is left out.
+  explicit ProcessMemory(Region pool, const char* file = "/proc/self/maps");
 
   /// The name of what lies at an address ("[heap]", the path of a library); nullopt if nothing
   /// does.
   std::optional<std::string> at(std::uint64_t address) const;
 
+  const std::vector<Named>& regions() const { return regions_; }
+
  private:
-  struct Named {
-    Region region;
-    std::string name;
-  };
   std::vector<Named> regions_;  // ascending
+};
+
+/// Tells most numbers from addresses. Knows where the process had memory when the object was made,
+/// and takes all within kGrowth of that for addresses, since later mappings lie near earlier ones.
+/// Immutable, so thread-safe.
+class AddressFilter {
+ public:
+  /// Below lie more numbers than addresses: in programs that are not position-independent, and in
+  /// no others, there are both.
+  static constexpr std::uintptr_t kNumbersEnd = std::uintptr_t{1} << 32;
+  static constexpr std::uintptr_t kGrowth = std::uintptr_t{1} << 42;
+
+  /// For addresses outside of `pool` from `lowest` on.
+  explicit AddressFilter(Region pool, std::uintptr_t lowest = kNumbersEnd);
+
+  bool may_be_address(std::uint64_t word) const {
+    for (const Region& region : near_)
+      if (region.contains(word)) return !pool_.contains(word);
+    return false;
+  }
+
+ private:
+  Region pool_;
+  std::vector<Region> near_;  // ascending and apart, so there are few
 };
 
 }  // namespace perdix::detail::index::tips_of

@@ -56,19 +56,33 @@ Table::Table(pool::IndexHandle handle) : handle_(std::move(handle)) {
   if (pm::load(handle_.root()) != pm::kNull) open();
 }
 
-Table::Table(pool::IndexHandle handle, const ContainerType& type)
-    : handle_(std::move(handle)), type_(type) {
+Table::Table(pool::IndexHandle handle, const ContainerType& type, Purpose purpose)
+    : handle_(std::move(handle)), type_(type), purpose_(purpose) {
+  purpose == Purpose::use ? open_or_create() : open_for_export();
+}
+
+void Table::open_or_create() {
   if (pm::load(handle_.root()) == pm::kNull)
-    retry_when_full(pool(), [&] { create_header(pool(), handle_.root(), type); });
+    retry_when_full(pool(), [&] { create_header(pool(), handle_.root(), type_); });
   open();
   require_type();
-  if (pages_->extents() == 0) pages_->add_extent(first_pages(type.bytes));
+  filter_.emplace(pool_region());
+  if (pages_->extents() == 0) pages_->add_extent(first_pages(type_.bytes));
   if (arena().constructed == 0) {
     Trial(*this).run();
     make_container();
   } else {
     require_same_hashes();
   }
+}
+
+void Table::open_for_export() {
+  if (pm::load(handle_.root()) != pm::kNull) open();
+  if (!pages_ || pages_->extents() == 0 || arena().constructed == 0) {
+    throw Error(Errc::not_found, fmt::format("{}: there is no container '{}' to export",
+                                             pool().path().string(), handle_.name()));
+  }
+  require_type();
 }
 
 Table::~Table() = default;
@@ -107,9 +121,11 @@ void Table::require_same_hashes() {
   const WriteScope scope(*this);
   if (type_.sample(container()) == arena().sample) return;
   throw Error(Errc::wrong_kind,
-              fmt::format("{}: the hash function of the container '{}' gives other numbers than "
-                          "when it was created, so its elements can't be found; it must be the "
-                          "same in each process (docs/tips-of.md)",
+              fmt::format("{}: a hash function of the container '{}' or of one in its elements "
+                          "gives other numbers than when it was created, so elements can't be "
+                          "found; it must be the same in each process. Open the container by "
+                          "TipsOf::export_only() to copy its elements to another one "
+                          "(docs/tips-of.md)",
                           pool().path().string(), handle_.name()));
 }
 

@@ -4,8 +4,6 @@
 
 #include <perdix/error.h>
 
-#include "index/tips_of/program_memory.h"
-
 namespace perdix::detail::index::tips_of {
 namespace {
 
@@ -33,6 +31,10 @@ void deallocate(void* block, std::size_t bytes) noexcept {
   if (current_table != nullptr) current_table->free(block, bytes);
 }
 
+void forget(void* object, std::size_t bytes) noexcept {
+  if (current_table != nullptr) current_table->forget(object, bytes);
+}
+
 void* Table::allocate(std::uint64_t bytes) { return blocks_->allocate(bytes); }
 
 void Table::free(void* block, std::uint64_t bytes) noexcept {
@@ -47,6 +49,7 @@ void Table::begin_write() {
   mutex_.lock();
   try {
     pool().require_writable();
+    require_not_exported();
     pages_->begin();
   } catch (...) {
     mutex_.unlock();
@@ -57,25 +60,18 @@ void Table::begin_write() {
   current_table = this;
 }
 
+void Table::require_not_exported() const {
+  if (purpose_ == Purpose::use) return;
+  throw Error(Errc::unsupported,
+              fmt::format("{}: the container '{}' is open for export, which changes nothing; open "
+                          "it by the constructor of TipsOf to write to it",
+                          pool().path().string(), handle_.name()));
+}
+
 void Table::end_write() noexcept {
   current_table = nullptr;
   faults_.reset();
   mutex_.unlock();
-}
-
-/// Makes sure that the container's object has no address of an object of the program, which would
-/// be another one in the next process. A container without elements may have one; then
-/// type_.settle() replaces it, if it can. Throws unsupported if there still is one.
-void Table::settle() {
-  const ProgramImages& images = ProgramImages::of_this_program();
-  if (!images.any_in(container(), type_.bytes)) return;
-  type_.settle(container());
-  if (!images.any_in(container(), type_.bytes)) return;
-  throw Error(Errc::unsupported,
-              fmt::format("{}: the container '{}' has the address of an object or a function of "
-                          "the program in itself, which is another one when the pool is opened "
-                          "again (docs/tips-of.md)",
-                          pool().path().string(), handle_.name()));
 }
 
 void Table::prepare_commit() {
@@ -87,7 +83,17 @@ void Table::prepare_commit() {
                             "elsewhere",
                             pool().path().string(), handle_.name()));
   }
-  if (pages_->dirty() > 0 && arena().constructed != 0) settle();
+  if (pages_->dirty() == 0 || arena().constructed == 0) return;
+  settle();
+  if (const std::optional<std::string> found = foreign_address(*filter_)) {
+    throw Error(
+        Errc::unsupported,
+        fmt::format("{}: a write() was taken back, since the container '{}' would keep {}; when "
+                    "the pool is opened again, that memory lies elsewhere. Give a container that "
+                    "is empty memory before the write() ends, by reserve(1), and keep no pointers "
+                    "to what lies outside of the pool (docs/tips-of.md)",
+                    pool().path().string(), handle_.name(), *found));
+  }
 }
 
 void Table::commit() {

@@ -9,6 +9,8 @@
 //   pages.h           protection, copies, commit
 //   faults.h          the handler of SIGSEGV
 //   blocks.h          memory for the container
+//   foreign.cc        addresses that a write must not leave
+//   program_memory.h  which ones these are
 //   trial.h           whether a type of container can be made durable
 //   recovery.cc       what happens on open: creation, recovery; and on drop
 //   check.cc          verification; statistics
@@ -20,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <string_view>
 
 #include <perdix/tips_of.h>
@@ -29,6 +32,7 @@
 #include "index/tips_of/faults.h"
 #include "index/tips_of/layout.h"
 #include "index/tips_of/pages.h"
+#include "index/tips_of/program_memory.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 
@@ -42,7 +46,8 @@ class Table final : public pool::OpenIndex {
   explicit Table(pool::IndexHandle handle);
   /// Opens the container, or creates it. Throws wrong_kind if it is of another type, unsupported if
   /// the type can't be made durable (trial.h), corrupt, out_of_space.
-  Table(pool::IndexHandle handle, const ContainerType& type);
+  /// A container that is opened for export is there already and is not written to (not_found).
+  Table(pool::IndexHandle handle, const ContainerType& type, Purpose purpose);
   ~Table() override;
 
   /// Frees all blocks of a container that is being dropped and clears its root. Restartable.
@@ -54,6 +59,8 @@ class Table final : public pool::OpenIndex {
   /// Memory for the container. Called by the thread that is in a write. See Blocks.
   void* allocate(std::uint64_t bytes);
   void free(void* block, std::uint64_t bytes) noexcept;
+  /// Clears what may be addresses of the process where an object was.
+  void forget(void* object, std::uint64_t bytes) noexcept;
 
   /// Begins a write of this thread: waits for other writes and reads to end, and protects the
   /// pages. Throws invalid_argument if this thread is in a write of any container, unsupported if
@@ -86,21 +93,34 @@ class Table final : public pool::OpenIndex {
 
   // recovery.cc
   void open();
+  void open_or_create();
+  void open_for_export();
   void require_type() const;
   void make_container();
   void require_same_hashes();
 
   // tips_of.cc
+  void require_not_exported() const;
   void end_write() noexcept;
+
+  // foreign.cc
   void settle();
+  /// Says which address of this process the open write would leave, and where.
+  std::optional<std::string> foreign_address(const AddressFilter& filter) const;
 
   Arena& arena() const { return blocks_->arena(); }
+  Region pool_region() const {
+    const auto base = reinterpret_cast<std::uintptr_t>(pool().base());
+    return {base, base + pool().max_size()};
+  }
 
   pool::IndexHandle handle_;    // keeps the pool open
   const ContainerType type_{};  // without functions if it was opened untyped
-  Header* header_ = nullptr;    // null: there is none yet
+  const Purpose purpose_ = Purpose::use;
+  Header* header_ = nullptr;  // null: there is none yet
   std::optional<Pages> pages_;
   std::optional<Blocks> blocks_;
+  std::optional<AddressFilter> filter_;  // unless it was opened untyped
 
   mutable std::shared_mutex mutex_;  // guards the pages and what follows
   std::optional<Faults> faults_;     // engaged during a write

@@ -3,7 +3,8 @@
 //
 // It shows that the container keeps no address of the process in its memory, frees all that it
 // allocates, stores nothing when it is only read, and counts its elements. It does not try all
-// operations of a container, nor check that a hash function is the same in each process.
+// operations of a container: each write looks for addresses, too (foreign.cc). It can't tell
+// whether a hash function is the same in each process, which the next opening does.
 #pragma once
 
 #include "index/tips_of/tips_of.h"
@@ -22,6 +23,7 @@ class Trial {
   void read();
   void destroy();
   void require_own_addresses() const;
+  void clear_addresses() const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   Table& table_;
