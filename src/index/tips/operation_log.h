@@ -54,13 +54,13 @@ class OperationLogs {
   OperationLogs& operator=(const OperationLogs&) = delete;
 
   struct alignas(util::kCacheLine) Ring {
-    util::SpinLock lock;         // guards what follows
-    std::byte* bytes = nullptr;  // null: not made yet
-    std::uint64_t head = 0;      // position of the oldest record that is not reclaimed
-    std::uint64_t tail = 0;      // position behind the newest record
-    unsigned passes = 0;         // calls to come that do not try to make the ring: no space
-    bool outside = false;        // a record from head to tail may have its payload outside
-    std::vector<Entry*> queue;   // entries that no replay has taken yet, oldest first
+    util::SpinLock lock;                    // guards what follows
+    std::byte* bytes = nullptr;             // null: not made yet
+    std::uint64_t head = 0;                 // position of the oldest record that is not reclaimed
+    std::uint64_t tail = 0;                 // position behind the newest record
+    std::uint64_t gap = ~std::uint64_t{0};  // position from which on the last round has no record
+    unsigned passes = 0;        // calls to come that do not try to make the ring: no space
+    std::vector<Entry*> queue;  // entries that no replay has taken yet, oldest first
   };
 
   /// Makes the first ring, if it is not there. Throws out_of_space.
