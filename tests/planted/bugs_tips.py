@@ -22,6 +22,7 @@ LFBST_STRINGS = ("tips:lfbst:bytes:bytes", "tips:lfbst")
 SKIP_LIST = ("tips:user:skiplist:bytes:u64",)
 SKIP_LIST_FULL = ("tips:user:skiplist+full:bytes:u64",)
 USER_TEST = "tests/tips_c/tips_user_test"
+TIPS_TEST = "src/index/tips/tips_test"
 
 UNO = "src/index/tips/uno.cc"
 LOGS = "src/index/tips/operation_log.cc"
@@ -552,8 +553,8 @@ BUGS = [
     Bug(
         "tips: an index whose lookups trust is not inspected before they do",
         "src/index/tips/inspection.cc",
-        "  if (small || !plugin_.doubts) inspect({});\n",
-        "  if (small || (!{planted} && !plugin_.doubts)) inspect({});\n",
+        "  if (small || !plugin_.facts().doubts) inspect({});\n",
+        "  if (small || (!{planted} && !plugin_.facts().doubts)) inspect({});\n",
         (unit(USER_TEST, "UserPlugin.IsInspectedBeforeItIsRead"),),
     ),
     drop(
@@ -561,5 +562,43 @@ BUGS = [
         CHECK,
         "reserve.for_each_block",
         (unit(USER_TEST, "UserPlugin.HasItsLogsCheckedWhereItIsUnknown"),),
+    ),
+    # --- Plug-ins that break rules ---
+    drop(
+        "tips: a check believes the plug-in",
+        CHECK,
+        "if (report.ok()) check_lookups(size, problems)",
+        (unit(TIPS_TEST, "PluginRules*"),),
+    ),
+    Bug(
+        "tips: what is no exception ends a worker",
+        "src/index/tips/guest.h",
+        "      throw_strange(plugin_.name);\n",
+        "      if ({planted}) throw;\n      throw_strange(plugin_.name);\n",
+        (unit(TIPS_TEST, "PluginRules*"),),
+    ),
+    drop(
+        "tips: memory that is not of the pool is not named",
+        UNO,
+        "foreign_memory_ = true",
+        (unit(TIPS_TEST, "PluginRules*"),),
+    ),
+    drop(
+        "tips: a large block has no spans in the reserve",
+        "src/index/tips/reserve.cc",
+        "if (need.spans() <= kMaxRun)",
+        (unit("src/index/tips/tips_full_pool_test", "ReserveTest.*"),),
+    ),
+    drop(
+        "tips: the end of a ring is read as a record",
+        LOGS,
+        "ring.gap = gap",
+        (unit(TIPS_TEST, "TipsTest.*"),),
+    ),
+    drop(
+        "tips: an opening does not see where a ring has no record",
+        LOGS,
+        "if (at != ring.tail) ring.gap = ring.tail",
+        (unit(TIPS_TEST, "TipsTest.*"),),
     ),
 ]

@@ -1,5 +1,8 @@
 // Verification of what layout.h states (T1 to T4) and of the plugged-in index, the list of all
 // blocks that a Tips index reaches, and statistics.
+#include <utility>
+#include <vector>
+
 #include <perdix/error.h>
 
 #include "index/common/problems.h"
@@ -29,6 +32,63 @@ std::int64_t Core::pending_pairs() const {
   return pairs;
 }
 
+namespace {
+
+/// Pairs that a call of the plug-in has shown. They are looked up when it has returned, since it
+/// may hold its lock until then.
+struct ShownPairs {
+  std::vector<std::pair<Word, Word>> pairs;
+  bool in_order;
+
+  static bool add(void* context, Word key, Word value) {
+    constexpr std::size_t kAtOnce = 128;
+    auto& shown = *static_cast<ShownPairs*>(context);
+    shown.pairs.emplace_back(key, value);
+    return !shown.in_order || shown.pairs.size() < kAtOnce;
+  }
+};
+
+}  // namespace
+
+/// With replaying_. Calls use(key, value) for the pairs that scans show, until it returns false.
+template <class Use>
+void Core::for_each_shown(const Use& use) const {
+  ShownPairs shown{{}, plugin_.facts().ordered};
+  Word last = 0;
+  for (std::uint64_t position = 0;; shown.pairs.clear()) {
+    const bool begins = position == 0;
+    if (plugin_.facts().ordered) {
+      plugin_.scan(index_, begins ? nullptr : &last, &shown, ShownPairs::add);
+    } else {
+      position = plugin_.walk(index_, position, &shown, ShownPairs::add);
+    }
+    // A scan that goes on begins with the last pair of the one before.
+    const std::size_t known = plugin_.facts().ordered && !begins ? 1 : 0;
+    for (std::size_t i = known; i < shown.pairs.size(); ++i)
+      if (!use(shown.pairs[i].first, shown.pairs[i].second)) return;
+    if (plugin_.facts().ordered ? shown.pairs.size() <= known : position == 0) return;
+    if (plugin_.facts().ordered) last = shown.pairs.back().first, position = 1;
+  }
+}
+
+/// With replaying_, of an index that was inspected: asks it as a user does.
+void Core::check_lookups(std::uint64_t size, Problems& problems) const {
+  std::uint64_t shown = 0, missed = 0;
+  for_each_shown([&](Word key, Word value) {
+    Word found = 0;
+    if (!plugin_.find(index_, key, &found) || found != value) ++missed;
+    return ++shown <= size;  // one that shows pairs twice may not end
+  });
+  report_index();
+  problems.expect(missed == 0,
+                  "{} pairs that a scan of the plugged-in index '{}' shows are not what a lookup "
+                  "of their keys finds",
+                  missed, plugin_.facts().name);
+  problems.expect(shown == size,
+                  "a scan of the plugged-in index '{}' shows {}{} pairs, {} are counted",
+                  plugin_.facts().name, shown > size ? "at least " : "", shown, size);
+}
+
 CheckReport Core::check() const {
   CheckReport report;
   Problems problems(report);
@@ -39,10 +99,11 @@ CheckReport Core::check() const {
     problems.expect(plugin_.inspect(index_, reach),
                     "the plugged-in index '{}' contradicts itself, or leads to memory that is not "
                     "its own (T4)",
-                    plugin_.name);
+                    plugin_.facts().name);
     const std::uint64_t size = plugin_.size(index_);
     problems.expect(reach.pairs() == size, "{} pairs are counted, {} are there", size,
                     reach.pairs());
+    if (report.ok()) check_lookups(size, problems);
     report.pairs = reach.pairs() + static_cast<std::uint64_t>(pending_pairs());
     report.blocks = reach.blocks() + 1;
     uno_.check(problems);

@@ -68,7 +68,7 @@ Need Core::need_of(const Entry& entry) const {
   // A separator has the length of a key and a byte more than the key.
   const std::uint64_t separator =
       kinds_.key == Kind::bytes ? sizeof(Bytes) + entry.key().size() + 1 : 0;
-  for (const TakenNodes& nodes : plugin_.put_takes)
+  for (const TakenNodes& nodes : plugin_.facts().put_takes)
     if (nodes.count > 0) need.add(nodes.bytes + (nodes.with_key ? separator : 0), nodes.count);
   return need;
 }

@@ -8,6 +8,7 @@
 //   core.cc          lookups and writes
 //   write_through.cc puts for which there is no reserve
 //   workers.h        the threads that replay together, and scaling.h how many
+//   guest.h          the calls of the plug-in
 //   replay.cc        from the logs into the plug-in; reclamation of the logs
 //   recovery.cc      what happens on open: creation, recovery; and on drop
 //   inspection.cc    validation of the index after it was opened
@@ -40,6 +41,7 @@
 #include "index/common/resumption.h"
 #include "index/tips/cache.h"
 #include "index/tips/damage.h"
+#include "index/tips/guest.h"
 #include "index/tips/operation_log.h"
 #include "index/tips/plugin.h"
 #include "index/tips/reserve.h"
@@ -121,10 +123,10 @@ class Core {
   CheckReport check() const;
   void for_each_block(const pool::BlockVisitor& visit) const;
 
-  const Plugin& plugin() const { return plugin_; }
+  const Guest& plugin() const { return plugin_; }
   const void* index() const { return index_; }
 
-  /// Bytes of words, in place; `number` is room for those of an integer.
+  /// The bytes that a word stands for; a view into `word` itself for integers.
   std::string_view key_view(const Word& word) const { return view(word, kinds_.key); }
   std::string_view value_view(const Word& word) const { return view(word, kinds_.value); }
 
@@ -148,13 +150,13 @@ class Core {
   /// After an inspection of the index: throws if half of a change may have been there.
   void require_whole() const {
     if (uno_.is_broken()) [[unlikely]]
-      throw_broken(pool_);
+      throw_broken(pool_, uno_.met_foreign_memory());
   }
 
   /// Shows the probe what locks a lookup has changed.
   void report_index() const {
-    pm::before_write(index_, plugin_.object_bytes);
-    pm::on_write(index_, plugin_.object_bytes);
+    pm::before_write(index_, plugin_.facts().object_bytes);
+    pm::on_write(index_, plugin_.facts().object_bytes);
   }
 
  private:
@@ -197,6 +199,9 @@ class Core {
   bool find_doubting(Word key, Word& value) const;
 
   // check.cc
+  template <class Use>
+  void for_each_shown(const Use& use) const;
+  void check_lookups(std::uint64_t size, Problems& problems) const;
   std::int64_t pending_pairs() const;
   TipsStats tips_stats() const;
 
@@ -253,7 +258,7 @@ class Core {
 
   pool::PoolCore& pool_;
   Header& header_;
-  const Plugin& plugin_;
+  const Guest plugin_;
   const Kinds kinds_;
   const Settings settings_;
   void* index_;  // the plug-in's object

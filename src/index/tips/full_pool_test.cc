@@ -333,9 +333,27 @@ TEST_F(ReserveTest, HasASpanForEachClassAndWhatFillsIt) {
   reserve.settle(need(kSmall, 1));
   reserve.release_spare();
   EXPECT_EQ(blocks(reserve), 1U);
-  EXPECT_EQ(Reserve::Admission(reserve, need(alloc::kLargestClass + 1, 1)).answer(),
-            Answer::no_space);
   reserve.settle(need(kSmall, kInASpan));
+  reserve.release_spare();
+  EXPECT_EQ(blocks(reserve), 0U);
+}
+
+TEST_F(ReserveTest, HasTheSpansOfALargeBlock) {
+  Reserve reserve(*pool_.core(), header_);
+  using Answer = Reserve::Answer;
+  const Need large = need(2 * alloc::kSpanSize + 1, 1);
+  for (unsigned i = 1; i <= 4; ++i) {
+    Reserve::Admission admission(reserve, large);
+    EXPECT_EQ(admission.answer(), Answer::admitted);
+    EXPECT_EQ(blocks(reserve), 3 * i);
+    admission.keep();
+  }
+  reserve.settle(large);
+  reserve.release_spare();
+  EXPECT_EQ(blocks(reserve), 9U);
+  EXPECT_EQ(Reserve::Admission(reserve, need(alloc::kSpanSize, 17)).answer(), Answer::no_space);
+  reserve.admit_logged(need(alloc::kSpanSize, 17));  // it was written through
+  for (unsigned i = 0; i < 3; ++i) reserve.settle(large);
   reserve.release_spare();
   EXPECT_EQ(blocks(reserve), 0U);
 }

@@ -29,7 +29,7 @@ void Core::inspect_if_small() const {
   constexpr std::uint64_t kFew = 10'000;
   const std::uint64_t size = plugin_.size(index_);
   const bool small = size <= pm::limit("tips: pairs inspected on opening", kFew);
-  if (small || !plugin_.doubts) inspect({});
+  if (small || !plugin_.facts().doubts) inspect({});
 }
 
 /// Under a probe the first call that needs it inspects.

@@ -104,7 +104,7 @@ void Core::create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugi
   // Durable before the root, by the commit's fence.
   persister.flush(pool.at<LogBlock>(memory), kMemoryBytes);
   void* const object = pool.at<Header>(offset) + 1;
-  plugin.create(object);
+  Guest(plugin).create(object);
   pm::before_write(object, plugin.object_bytes);
   pm::on_write(object, plugin.object_bytes);
   // Durable before the root, by the commit's fence.
@@ -189,7 +189,7 @@ void Core::roll_back_or_finish() {
 }
 
 void Core::recover() {
-  pm::before_write(index_, plugin_.object_bytes);
+  pm::before_write(index_, plugin_.facts().object_bytes);
   plugin_.renew_locks(index_);
   report_index();
   inspect_if_small();
@@ -248,8 +248,8 @@ void Core::erase_everything() {
     }
   };
   std::uint64_t position = 0;
-  for (Some some{{}, plugin_.ordered};; some.keys.clear()) {
-    if (plugin_.ordered) {
+  for (Some some{{}, plugin_.facts().ordered};; some.keys.clear()) {
+    if (plugin_.facts().ordered) {
       plugin_.scan(index_, nullptr, &some, Some::add);
     } else {
       position = plugin_.walk(index_, position, &some, Some::add);
@@ -260,7 +260,7 @@ void Core::erase_everything() {
       erase_word(wanted);
     }
     reclaim();
-    if (plugin_.ordered ? some.keys.empty() : position == 0) return;
+    if (plugin_.facts().ordered ? some.keys.empty() : position == 0) return;
   }
 }
 
@@ -288,7 +288,7 @@ void Core::free_nodes() {
   if (!plugin_.inspect(index_, nodes)) throw_damaged_part(pool_, "the plugged-in index");
   {
     const Uno::Scope scope(uno_);
-    uno_.add(index_, plugin_.object_bytes);
+    uno_.add(index_, plugin_.facts().object_bytes);
     plugin_.create(index_);
     for (void* node : nodes.all) tips::free(node);
   }

@@ -33,6 +33,10 @@ Reserve::Reserve(pool::PoolCore& pool, Header& header) : pool_(pool), header_(he
 /// say together.
 void Reserve::change(const Need& need, bool more) noexcept {
   std::int64_t spans = 0;
+  if (need.spans() <= kMaxRun) {
+    spans = static_cast<std::int64_t>(need.spans());
+    if (!more) spans = -spans;
+  }
   need.for_each([&](unsigned size_class, unsigned count) {
     const std::int64_t step = more ? std::int64_t{count} : -std::int64_t{count};
     const std::int64_t before = counts_[size_class].fetch_add(step, std::memory_order_relaxed);
@@ -42,7 +46,7 @@ void Reserve::change(const Need& need, bool more) noexcept {
 }
 
 Reserve::Answer Reserve::admit(const Need& need) {
-  if (need.has_large()) return Answer::no_space;
+  if (need.spans() > kMaxRun) return Answer::no_space;
   change(need, true);
   const Answer answer = is_enough() ? Answer::admitted : grow();
   if (answer != Answer::admitted) change(need, false);

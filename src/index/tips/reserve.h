@@ -11,7 +11,8 @@
 // The reserve consists of allocated blocks of the size of a span, which a lane of the allocator
 // divides into blocks of one size class. So it counts the blocks of each class that all waiting
 // puts need, and has as many spans as these fill. It is in PM: after a crash it is there before the
-// first replay.
+// first replay. For a block above the largest class it has as many spans as the block takes, which
+// need not be neighbours: they become a run only if what lies between them is free, too.
 //
 // Space that was spent is the allocator's until the replay has taken it block by block. A thread of
 // another index that finds the pool full in this moment may get some of it. A put that lacks it
@@ -36,16 +37,17 @@ namespace perdix::detail::index::tips {
 /// The blocks that a put may need.
 class Need {
  public:
+  /// Blocks above the largest class take runs of spans.
   void add(std::uint64_t bytes, unsigned count) {
     if (bytes > alloc::kLargestClass) {
-      has_large_ = true;
+      spans_ += (bytes + alloc::kSpanSize - 1) / alloc::kSpanSize * count;
     } else {
       parts_[used_++] = {alloc::size_class_of(bytes), count};
     }
   }
 
-  /// Whether it needs more than spans.
-  bool has_large() const { return has_large_; }
+  /// Spans in runs.
+  std::uint64_t spans() const { return spans_; }
 
   template <class Use>
   void for_each(Use use) const {
@@ -62,7 +64,7 @@ class Need {
 
   std::array<Part, kMaxParts> parts_{};
   unsigned used_ = 0;
-  bool has_large_ = false;
+  std::uint64_t spans_ = 0;
 };
 
 class Reserve {
@@ -75,7 +77,7 @@ class Reserve {
   enum class Answer {
     admitted,
     wait,      ///< too many puts wait for their replay
-    no_space,  ///< the pool has none for the reserve, or the need is not one of spans
+    no_space,  ///< the pool has none for the reserve, or the need is too large for it
   };
 
   /// The space of a put, until keep() or the end.
@@ -118,6 +120,7 @@ class Reserve {
 
  private:
   static constexpr std::int64_t kMaxBlocks = 64;
+  static constexpr std::uint64_t kMaxRun = 16;  // spans in runs that one put may need
 
   Answer admit(const Need& need);
   void change(const Need& need, bool more) noexcept;

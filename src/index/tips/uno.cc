@@ -182,8 +182,9 @@ void Uno::or_break(Step step) {
 }
 
 /// A plug-in of a user may say anything.
-void Uno::require_inside(const void* p, std::size_t bytes) const {
+void Uno::require_inside(const void* p, std::size_t bytes) {
   if (pool_.contains(pool_.offset(p), bytes)) return;
+  foreign_memory_ = true;
   throw Error(Errc::invalid_argument,
               "a plug-in of Tips frees or changes memory that is not of its pool");
 }

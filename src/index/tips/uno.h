@@ -86,6 +86,8 @@ class Uno {
 
   /// Whether an operation could not go on between two stores.
   bool is_broken() const { return broken_.load(std::memory_order_relaxed); }
+  /// Whether a plug-in has named memory that is not of the pool. Then an operation is broken, too.
+  bool met_foreign_memory() const { return foreign_memory_.load(std::memory_order_relaxed); }
 
   /// Whether nothing was logged since the epoch began.
   bool is_empty() const;
@@ -134,7 +136,7 @@ class Uno {
   };
 
   const pm::Persister& pm() const { return pool_.pm(); }
-  void require_inside(const void* p, std::size_t bytes) const;
+  void require_inside(const void* p, std::size_t bytes);
   std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
   void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
   void begin_operation();
@@ -169,7 +171,7 @@ class Uno {
   std::vector<Line> lines_;                    // the same, with sizes
   std::map<pm::Offset, std::uint64_t> fresh_;  // blocks of this epoch
   std::uint64_t written_ = 0, saved_ = 0;
-  std::atomic<bool> broken_{false};
+  std::atomic<bool> broken_{false}, foreign_memory_{false};
 };
 
 }  // namespace perdix::detail::index::tips
