@@ -77,7 +77,10 @@ void Table::settle() {
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= type_.bytes; at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, begin + at, sizeof word);
-    if (!pool_region().contains(word) && is_mapped(word)) return type_.settle(container());
+    // Also below kNumbersEnd: it does no harm if the word is a number.
+    const bool may_be = word < AddressFilter::kNumbersEnd || filter_->may_be_address(word);
+    if (may_be && !pool_region().contains(word) && is_mapped(word))
+      return type_.settle(container());
   }
 }
 
