@@ -147,6 +147,14 @@ class Builds(ElfTest):
         self.wrong("build", self.pool, "t", self.path("none.csv"), "--columns", two)
         self.wrong("query", self.pool, "none", "")
 
+    def test_that_fail_leave_no_table(self):
+        """Also those that fail at the table, when all rows are read."""
+        for column in ("nonesuch", "b,b"):
+            self.wrong("build", self.pool, "t", "-", "--columns", "a:int32,b:int32", "--order",
+                       column, stdin=b"1,2\n")
+            self.assertEqual(self.indexes(), [])
+        self.output("elf", "build", self.pool, "t", "-", "--columns", "a:double", stdin=b"1.5\n")
+
     def test_are_seen_by_other_commands(self):
         self.build([self.random_row() for _ in range(50)])
         facts = json.loads(self.output("info", self.pool, "--json"))

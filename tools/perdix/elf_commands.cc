@@ -14,6 +14,7 @@
 
 #include "perdix/elf_rows.h"
 #include "perdix/elf_values.h"
+#include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
 #include "perdix/predicate.h"
@@ -198,6 +199,7 @@ ExitStatus elf_build(const ElfBuildCommand& command) {
   loader.read();
   const std::uint64_t rows = loader.rows().size();
   {
+    NewIndex made(pool, command.target.index);
     ElfTable table(pool, command.target.index, loader.columns());
     terminal::ProgressBar bar(style_of(command.progress),
                               "building " + escape(command.target.index), "rows", kWholeWork);
@@ -205,6 +207,7 @@ ExitStatus elf_build(const ElfBuildCommand& command) {
     if (!command.order.empty()) options.order = parse_names(command.order);
     options.progress = shown_by(bar, rows, stop);
     if (!table.build(loader.rows().data(), options)) throw_interrupted("build");
+    made.keep();
   }
   pool.close();
   const double seconds =

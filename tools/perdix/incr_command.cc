@@ -4,6 +4,7 @@
 #include <perdix/error.h>
 
 #include "perdix/commands.h"
+#include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
 
@@ -45,6 +46,7 @@ class Addend {
 ExitStatus incr(const IncrementOptions& o) {
   const Addend addend(o.by);
   Pool pool = Pool::open(o.target.pool);
+  NewIndex made(pool, o.target.index);
   auto index = open_or_create(pool, o.target.index, o.spec);
   const IndexInfo& info = index->info();
   std::string after;
@@ -54,6 +56,7 @@ ExitStatus incr(const IncrementOptions& o) {
     after = to_bytes(std::to_string(sum), info.value_kind, Notation::plain);
     return Change<std::string>::store(after);
   });
+  made.keep();
   Output out;
   out.write(to_text(after, info.value_kind, Notation::plain) + "\n");
   index.reset();

@@ -2,6 +2,7 @@
 
 #include "perdix/commands.h"
 #include "perdix/load_rows.h"
+#include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
 #include "terminal/format.h"
@@ -30,6 +31,7 @@ class Loader {
       : options_(options),
         stop_(stop),
         pool_(Pool::open(options.target.pool)),
+        made_(pool_, options.target.index),
         source_(options.file, stop),
         reader_(source_, source_.name(), format_of(options)),
         rows_to_store_(reader_, options.header, stop),
@@ -44,10 +46,12 @@ class Loader {
                               source_.size());
     while (next_row()) {
       store_row();
+      made_.keep();
       ++rows_;
       bar.update(source_.bytes_read(), rows_);
     }
     if (stop_) interrupted();
+    made_.keep();  // an index without rows, of an empty file
     description_ = describe();
     index_.reset();
     pool_.close();
@@ -100,12 +104,19 @@ class Loader {
       index_->put(to_bytes(column(options_.key_column), index_->info().key_kind, notation_),
                   to_bytes(value, index_->info().value_kind, notation_));
     } catch (const Error& e) {
-      throw Error(e.code(), fmt::format("{}:{}: {} ({} rows before it are in the index)",
-                                        source_.name(), row_.line, e.what(), format_count(rows_)));
+      throw Error(e.code(), fmt::format("{}:{}: {} ({})", source_.name(), row_.line, e.what(),
+                                        stored_before()));
     }
   }
 
+  std::string stored_before() const {
+    if (rows_ == 0) return "nothing was stored";
+    return fmt::format("{} rows before it are in the index", format_count(rows_));
+  }
+
   [[noreturn]] void interrupted() const {
+    if (rows_ == 0)
+      throw Error(Errc::io_error, "interrupted; nothing was stored: run the command again");
     throw Error(
         Errc::io_error,
         fmt::format("interrupted; {} rows were acknowledged and are in {}; run the command again "
@@ -116,6 +127,7 @@ class Loader {
   const LoadOptions& options_;
   const std::atomic<bool>& stop_;
   Pool pool_;
+  NewIndex made_;
   std::unique_ptr<Index> index_;
   FileSource source_;
   RowReader reader_;

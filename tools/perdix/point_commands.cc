@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "perdix/commands.h"
+#include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
 #include "terminal/format.h"
@@ -39,9 +40,11 @@ ExitStatus get(const PointOptions& o) {
 
 ExitStatus put(const PointOptions& o) {
   Pool pool = Pool::open(o.target.pool);
+  NewIndex made(pool, o.target.index);
   auto index = open_or_create(pool, o.target.index, o.spec);
   index->put(to_bytes(o.key, index->info().key_kind, input_of(o)),
              to_bytes(o.value, index->info().value_kind, input_of(o)));
+  made.keep();
   index.reset();
   pool.close();
   return ExitStatus::ok;
