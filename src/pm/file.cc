@@ -342,6 +342,11 @@ void File::sync() {
                                           path_.string(), reason(errno)));
 }
 
+// Both times: a file of another user may get them only together.
+void File::set_times() const noexcept {
+  if (is_ours()) (void)::futimens(descriptor_.number(), nullptr);
+}
+
 void File::forget_cached() {
   sync();
   // Pages that a process has mapped or that are being written would stay: there are none, since no

@@ -104,6 +104,10 @@ class File {
   /// Waits until contents and size are on the device, stores through a mapping included.
   void sync();
 
+  /// Makes this moment the time of the last change, for programs that copy what has changed: stores
+  /// through a mapping of tmpfs or DAX leave the times as they are. Advice: a failure is no error.
+  void set_times() const noexcept;
+
   /// Makes the kernel drop its cached pages of the file, once all pages that it knows to be dirty
   /// are on the device: later reads return the content of the device. Without effect on files that
   /// have no device. Throws io_error. Cost: writes what is dirty; the first reads of all pages come

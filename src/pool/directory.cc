@@ -44,6 +44,13 @@ bool sound(const DirectoryEntry& entry) {
          known_kind(entry.value_kind) && known_model(entry.model);
 }
 
+std::string kinds_of(const IndexInfo& info) {
+  if (info.model != DataModel::pairs)
+    return fmt::format("engine '{}' with {}", info.engine, to_string(info.model));
+  return fmt::format("engine '{}' with {} keys and {} values", info.engine,
+                     to_string(info.key_kind), to_string(info.value_kind));
+}
+
 DirectoryEntry make_entry(const IndexInfo& info) {
   assert(!info.engine.empty() && info.engine.size() <= kMaxEngineSize);
   assert(!info.name.empty() && info.name.size() <= kMaxNameSize);
@@ -153,6 +160,18 @@ IndexInfo Directory::info(Slot slot) const {
   return {std::string(text(entry.name, entry.name_size)),
           std::string(text(entry.engine, entry.engine_size)), static_cast<Kind>(entry.key_kind),
           static_cast<Kind>(entry.value_kind), static_cast<DataModel>(entry.model)};
+}
+
+void Directory::require_same(Slot slot, const IndexInfo& wanted) const {
+  const IndexInfo found = info(slot);
+  const bool same_engine = found.engine == wanted.engine && found.model == wanted.model;
+  const bool same_kinds =
+      found.key_kind == wanted.key_kind && found.value_kind == wanted.value_kind;
+  if (same_engine && same_kinds) return;
+  throw Error(same_engine ? Errc::wrong_kind : Errc::wrong_engine,
+              fmt::format("index '{}' of pool '{}' has {}, but is opened as {}; open it as what it "
+                          "is, or choose another name",
+                          found.name, pool_name_, kinds_of(found), kinds_of(wanted)));
 }
 
 std::vector<Directory::Slot> Directory::in_state(std::uint64_t state) const {

@@ -44,6 +44,10 @@ class Directory {
   void finish_drop(Slot slot);
 
   IndexInfo info(Slot slot) const;
+
+  /// Throws wrong_engine or wrong_kind if a live index is not what the caller takes it for.
+  void require_same(Slot slot, const IndexInfo& wanted) const;
+
   std::uint64_t& root(Slot slot) const { return entries_[slot].root; }
 
   std::vector<Slot> live() const { return in_state(kEntryLive); }

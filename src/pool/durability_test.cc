@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <set>
@@ -321,6 +322,38 @@ TEST_F(DurabilityTest, PowerPoolOnADiskSyncsItsPages) {
   core = PoolCore::open(path_, small_options());
   EXPECT_EQ(*core->at<std::uint64_t>(kGrowthUnit - 4096), 1u);
   EXPECT_TRUE(core->info().was_clean);
+}
+
+// Programs that copy what has changed look at the times, which no store to a tmpfs changes.
+TEST_F(DurabilityTest, OpeningAndClosingSetTheTimesOfTheFile) {
+  const TempDirectory in_memory(testing_files::memory_directory());
+  for (const auto& path : {path_, in_memory.file("test.pool")}) {
+    make_pool(path);
+    const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
+    const auto age = [&] { std::filesystem::last_write_time(path, old); };
+    const auto is_old = [&] { return std::filesystem::last_write_time(path) <= old; };
+    age();
+    const auto core = PoolCore::open(path, small_options());
+    EXPECT_FALSE(is_old());
+    age();
+    core->close();
+    EXPECT_FALSE(is_old());
+  }
+}
+
+TEST_F(DurabilityTest, WhatDoesNotMakeThePoolOpenLeavesTheTimes) {
+  const TempDirectory in_memory(testing_files::memory_directory());
+  if (!pm::File::create(in_memory.file("probe")).in_memory())
+    GTEST_SKIP() << "on a disk stores change them";
+  path_ = in_memory.file("test.pool");
+  make_pool(path_);
+  machine_went_down(Cleanness::unclean);
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
+  std::filesystem::last_write_time(path_, old);
+  const auto kept = std::filesystem::last_write_time(path_);
+  expect_error(Errc::needs_check, "machine", [&] { PoolCore::open(path_, small_options()); });
+  PoolCore::open(path_, small_options(), Purpose::verification)->close();
+  EXPECT_EQ(std::filesystem::last_write_time(path_), kept);
 }
 
 // All of a `process` pool is written out by close(), before the pool is called clean.

@@ -62,24 +62,6 @@ std::uint64_t checked_initial_size(const PoolOptions& options, const std::string
                   why, path));
 }
 
-std::string kinds_of(const IndexInfo& info) {
-  if (info.model != DataModel::pairs)
-    return fmt::format("engine '{}' with {}", info.engine, to_string(info.model));
-  return fmt::format("engine '{}' with {} keys and {} values", info.engine,
-                     to_string(info.key_kind), to_string(info.value_kind));
-}
-
-void require_same(const IndexInfo& found, const IndexInfo& wanted, const std::string& path) {
-  const bool same_engine = found.engine == wanted.engine && found.model == wanted.model;
-  const bool same_kinds =
-      found.key_kind == wanted.key_kind && found.value_kind == wanted.value_kind;
-  if (same_engine && same_kinds) return;
-  throw Error(same_engine ? Errc::wrong_kind : Errc::wrong_engine,
-              fmt::format("index '{}' of pool '{}' has {}, but is opened as {}; open it as what it "
-                          "is, or choose another name",
-                          found.name, path, kinds_of(found), kinds_of(wanted)));
-}
-
 }  // namespace
 
 /// No thread may fork between the opening of the file and the moment when children are kept out.
@@ -427,7 +409,7 @@ IndexHandle PoolCore::open_index(IndexInfo wanted) {
   require_index_name(wanted.name);
   const Lock lock = lock_open();
   if (const auto slot = directory_->find(wanted.name)) {
-    require_same(directory_->info(*slot), wanted, path().string());
+    directory_->require_same(*slot, wanted);
     require_not_in_use(*slot);
     return handle(*slot, std::move(wanted), false);
   }
@@ -634,6 +616,7 @@ void PoolCore::change_cleanness(Change change) {
   change(next);
   superblock_->update(next);
   require_usable();
+  file_.set_times();  // on tmpfs and DAX no store through the mapping does
   // After a power failure "clean" must be true of any pool. In a `process` pool persist() doesn't
   // reach the device, so this one word of it is synced explicitly.
   if (!decision_.survives_power()) mapping_->sync(0, 2 * kBlockSize);
