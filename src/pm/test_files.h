@@ -52,6 +52,32 @@ class MountedTmpfs {
   bool mounted_ = false;
 };
 
+/// Overlays of one writable layer, in folders beside it, where the user may mount them.
+class MountedOverlay {
+ public:
+  MountedOverlay(const std::filesystem::path& folder, const std::string& name)
+      : at_(folder / name) {
+    const std::string work = (folder / (name + ".work")).string();
+    for (const auto& path : {at_, folder / "lower", folder / "upper", std::filesystem::path(work)})
+      std::filesystem::create_directory(path);
+    const std::string options = "lowerdir=" + (folder / "lower").string() +
+                                ",upperdir=" + (folder / "upper").string() + ",workdir=" + work;
+    mounted_ = ::mount("overlay", at_.c_str(), "overlay", 0, options.c_str()) == 0;
+  }
+  ~MountedOverlay() {
+    if (mounted_) ::umount(at_.c_str());
+  }
+  MountedOverlay(const MountedOverlay&) = delete;
+  MountedOverlay& operator=(const MountedOverlay&) = delete;
+
+  explicit operator bool() const { return mounted_; }
+  const std::filesystem::path& path() const { return at_; }
+
+ private:
+  std::filesystem::path at_;
+  bool mounted_ = false;
+};
+
 /// Runs `body` in a child process, which ends with status 0 if body returns true.
 template <class Body>
 pid_t start_child(Body body) {

@@ -215,11 +215,45 @@ TEST_F(DurabilityTest, UncleanPoolIsTheSameFileUnderAnotherName) {
   EXPECT_FALSE(PoolCore::open(renamed, small_options())->info().was_clean);
   edit_superblock(renamed, unclean);
   edit_superblock(renamed, [](Superblock& s) { ++s.file_device; });
+  if (read_copy(renamed, 0).file_system != 0 && read_copy(renamed, 0).file_birth != 0) {
+    EXPECT_FALSE(PoolCore::open(renamed, small_options())->info().was_clean) << "a volume again";
+    edit_superblock(renamed, unclean);
+    edit_superblock(renamed, [](Superblock& s) { ++s.file_device; });
+    const std::uint32_t system = read_copy(renamed, 0).file_system;
+    for (const std::uint32_t other : {system ^ 1, 0U}) {  // 0: it was not stored
+      edit_superblock(renamed, [&](Superblock& s) { s.file_system = other; });
+      expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(renamed, small_options()); });
+    }
+    edit_superblock(renamed, [&](Superblock& s) {
+      s.file_system = system;
+      s.file_birth = 0;
+    });
+  }
   expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(renamed, small_options()); });
   edit_superblock(renamed, [](Superblock& s) {
     s.durability = s.requested_durability = static_cast<std::uint8_t>(Durability::power);
   });
   EXPECT_FALSE(PoolCore::open(renamed, small_options())->info().was_clean);
+}
+
+// An overlay gets another device number each time, as does the volume of a container. While the one
+// of before is still there, as beside a snapshot, the file is another one.
+TEST_F(DurabilityTest, UncleanPoolIsTheSameFileInAVolumeThatIsMountedAgain) {
+  const auto memory = directory_.file("memory");
+  std::filesystem::create_directory(memory);
+  const testing_files::MountedTmpfs tmpfs(memory, "size=64m");
+  std::optional<testing_files::MountedOverlay> before(std::in_place, memory, "a b");
+  const testing_files::MountedOverlay after(memory, "c");
+  if (!tmpfs || !*before || !after) GTEST_SKIP() << "may not mount";
+  path_ = before->path() / "test.pool";
+  make_pool(path_);
+  if (read_copy(path_, 0).file_system == 0) GTEST_SKIP() << "overlays have no ids here";
+  edit_superblock(
+      path_, [](Superblock& s) { s.cleanness = static_cast<std::uint8_t>(Cleanness::unclean); });
+  path_ = after.path() / "test.pool";
+  expect_error(Errc::needs_check, "copy", [&] { PoolCore::open(path_, small_options()); });
+  before.reset();
+  EXPECT_FALSE(PoolCore::open(path_, small_options())->info().was_clean);
 }
 
 TEST_F(DurabilityTest, AFileThatGotTheInodeOfThePoolIsAnotherOne) {

@@ -65,15 +65,15 @@ static_assert(sizeof(Cleanness) == 1);
 struct Superblock {
   std::uint64_t magic;           // kMagic; kCreationMagic (copy 0 only) until creation is complete
   std::uint32_t format_version;  // another one than kFormatVersion is refused
-  std::uint32_t reserved0;
-  std::uint64_t features;             // bits; one that is not in kKnownFeatures is refused
-  std::uint64_t generation;           // counts updates, from 1
-  std::uint64_t size;                 // bytes that the allocator may use; the file is never shorter
-  std::uint64_t max_size;             // limit of `size` that was asked for last
-  std::uint8_t uuid[16];              // random, from creation on
-  std::uint8_t boot_id[16];           // of the machine's run in which the pool was opened last
-  std::uint8_t domain;                // pm::Domain of the last opening
-  std::uint8_t durability;            // perdix::Durability of the last opening, never automatic
+  std::uint32_t file_system;     // hash of the id of the file's file system; 0: unknown
+  std::uint64_t features;        // bits; one that is not in kKnownFeatures is refused
+  std::uint64_t generation;      // counts updates, from 1
+  std::uint64_t size;            // bytes that the allocator may use; the file is never shorter
+  std::uint64_t max_size;        // limit of `size` that was asked for last
+  std::uint8_t uuid[16];         // random, from creation on
+  std::uint8_t boot_id[16];      // of the machine's run in which the pool was opened last
+  std::uint8_t domain;           // pm::Domain of the last opening
+  std::uint8_t durability;       // perdix::Durability of the last opening, never automatic
   std::uint8_t requested_durability;  // as asked for, automatic included; the default for openings
   std::uint8_t cleanness;             // Cleanness
   std::uint32_t address;      // in kAddressUnits, where the pool is mapped; 0 without kFixedAddress
@@ -89,6 +89,7 @@ static_assert(sizeof(Superblock) == kSuperblockSize);
 static_assert(std::is_trivially_copyable_v<Superblock>);
 static_assert(std::has_unique_object_representations_v<Superblock>, "no padding");
 static_assert(offsetof(Superblock, format_version) == 8);
+static_assert(offsetof(Superblock, file_system) == 12);
 static_assert(offsetof(Superblock, features) == 16);
 static_assert(offsetof(Superblock, generation) == 24);
 static_assert(offsetof(Superblock, size) == 32);

@@ -2,18 +2,25 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <new>
 #include <random>
+#include <sstream>
 #include <string>
+
+#include <fmt/format.h>
 
 #include <perdix/pool.h>
 
 #include "pm/probe.h"
+#include "pool/superblock.h"
 #include "util/checksum.h"
 
 namespace perdix::detail::pool {
@@ -50,6 +57,47 @@ std::vector<std::uint64_t> witnesses(const pm::File& file) {
   add(witness("", file.fd()));
   for (const char* path : {"/dev/shm", "/run", "/dev", "/tmp"}) add(witness(path, AT_FDCWD));
   return found;
+}
+
+/// A hash of the id of a file system, or 0: it has none.
+std::uint32_t name_of(const struct statfs& system) {
+  static_assert(sizeof system.f_fsid == sizeof(std::uint64_t));
+  std::uint64_t id = 0;
+  std::memcpy(&id, &system.f_fsid, sizeof id);
+  if (id == 0) return 0;
+  return std::max<std::uint32_t>(static_cast<std::uint32_t>(util::checksum(&id, sizeof id)), 1);
+}
+
+std::uint32_t file_system_of(const pm::File& file) {
+  struct statfs system {};
+  return ::fstatfs(file.fd(), &system) == 0 ? name_of(system) : 0;
+}
+
+/// A path of /proc/self/mountinfo, where spaces and the like are octal: "\040".
+std::string unescaped(const std::string& text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = static_cast<unsigned char>(text[i]);
+    if (text[i] == '\\' && std::sscanf(text.c_str() + i + 1, "%3o", &byte) == 1) i += 3;
+    path += static_cast<char>(byte);
+  }
+  return path;
+}
+
+/// Whether this process sees a file system of that name mounted as that device.
+bool is_mounted(std::uint64_t device, std::uint32_t file_system) {
+  const pm::StandardDescriptors taken;
+  std::ifstream mounts("/proc/self/mountinfo");
+  const std::string wanted = fmt::format("{}:{}", major(device), minor(device));
+  for (std::string line; std::getline(mounts, line);) {
+    std::string id, parent, number, root, point;
+    std::istringstream(line) >> id >> parent >> number >> root >> point;
+    struct statfs system {};
+    if (number == wanted && ::statfs(unescaped(point).c_str(), &system) == 0 &&
+        name_of(system) == file_system)
+      return true;
+  }
+  return false;
 }
 
 BootId boot_id_of(const Superblock& superblock) {
@@ -91,10 +139,14 @@ std::array<std::uint8_t, 16> random_uuid() {
 // While a probe watches, images of a crash lie in other files than the pool that crashed, and runs
 // are repeated.
 Origin::Origin(const BootId& boot, const pm::File& file)
-    : boot_(boot), witnesses_(witnesses(file)), file_(file.id()) {
+    : boot_(boot),
+      witnesses_(witnesses(file)),
+      file_(file.id()),
+      file_system_(file_system_of(file)) {
   if (pm::files_have_identity()) return;
   witnesses_.clear();
   file_ = {};
+  file_system_ = 0;
 }
 
 bool Origin::same_run(const Superblock& superblock) const {
@@ -105,13 +157,16 @@ bool Origin::same_run(const Superblock& superblock) const {
 }
 
 bool Origin::same_file(const Superblock& superblock) const {
+  if (file_.inode == 0) return true;
+  const bool known_birth = superblock.file_birth != 0 && file_.birth != 0;
+  if (superblock.file_inode != file_.inode) return false;
+  if (known_birth && superblock.file_birth != file_.birth) return false;
   // A `power` pool may be found after another boot, when devices have other numbers; and a snapshot
   // of its device is what a power failure would have left.
-  const bool survives_power = superblock.durability == static_cast<std::uint8_t>(Durability::power);
-  const bool same_device = survives_power || superblock.file_device == file_.device;
-  const bool same_birth =
-      superblock.file_birth == 0 || file_.birth == 0 || superblock.file_birth == file_.birth;
-  return file_.inode == 0 || (same_device && superblock.file_inode == file_.inode && same_birth);
+  if (!process_only(superblock) || superblock.file_device == file_.device) return true;
+  // Unmounting has written all of a `process` pool, or its pages are still in memory.
+  return known_birth && file_system_ != 0 && superblock.file_system == file_system_ &&
+         !is_mounted(superblock.file_device, file_system_);
 }
 
 void Origin::store(Superblock& superblock) const {
@@ -120,6 +175,7 @@ void Origin::store(Superblock& superblock) const {
   superblock.file_device = file_.device;
   superblock.file_inode = file_.inode;
   superblock.file_birth = file_.birth;
+  superblock.file_system = file_system_;
 }
 
 }  // namespace perdix::detail::pool

@@ -2,6 +2,12 @@
 // found elsewhere may lack stores of its last run: the machine went down under a `process` pool, or
 // the file was copied while its owner wrote.
 //
+// A file is known by its inode, time of birth and device. The kernel numbers devices as they come:
+// a volume that is mounted again, or the overlay of a container that is started again, may have
+// another number in the same run. There the id of the file system takes the place of the device. A
+// snapshot of the volume has the same id, but stands beside it: a file is another one while the
+// file system of before is still mounted.
+//
 // The run is known by the kernel's random boot id. Where that can't be read (no /proc, a sandbox)
 // an inode of a tmpfs serves instead. Such an inode exists in the kernel's memory only, so finding
 // it again proves that the kernel has not restarted. Another inode is not mistaken for it, since
@@ -46,6 +52,7 @@ class Origin {
   BootId boot_;
   std::vector<std::uint64_t> witnesses_;  // of the run; the first of them is stored
   pm::FileId file_;
+  std::uint32_t file_system_;  // 0: it has no id
 };
 
 }  // namespace perdix::detail::pool
