@@ -189,10 +189,10 @@ class HomeBuffers : public WriteBuffers<Shape> {
 
   // --- After a restart, until the log is resumed; thread-safe ---
 
-  /// Whether the chain of an owner has been adopted or ended since.
+  /// Whether the chain of an owner has been adopted or ended since. True once the log is resumed.
   bool was_resumed(wal::Owner owner) const {
     const std::lock_guard lock(resuming_);
-    return resumed_.contains(owner);
+    return !this->log()->resuming() || resumed_.contains(owner);
   }
 
   /// Gives the leaf at a place, whose latch is held, a buffer with its chain of before the restart,
@@ -240,6 +240,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
         survivors_->pop_back();
       } else {
         last();
+        forget_resumed();
       }
     }
   }
@@ -309,6 +310,13 @@ class HomeBuffers : public WriteBuffers<Shape> {
           [&](wal::Owner owner, wal::Position head) { survivors_->emplace_back(owner, head); });
     }
     return survivors_->empty() ? std::nullopt : std::optional(survivors_->back());
+  }
+
+  /// Frees what only resumption needs. The log is resumed, so was_resumed() does without.
+  void forget_resumed() {
+    survivors_.reset();
+    const std::lock_guard lock(resuming_);
+    resumed_ = {};
   }
 
   Home& new_home() {
