@@ -37,7 +37,9 @@ class Change {
   std::optional<V> value_;
 };
 
-/// What update_with() takes: called with the value of the key, none if the key is absent.
+/// What update_with() takes: called with the value of the key, none if the key is absent. It must
+/// not change that key itself: update_with() would then find another value each time, and call it
+/// again without end.
 template <class F, class V>
 concept ChangeFunction = std::is_invocable_r_v<Change<V>, F&, std::optional<View<V>>>;
 

@@ -99,12 +99,14 @@ struct PoolInfo {
   /// pool may then need space although the pool has its space; if there is none the process gets
   /// SIGBUS.
   bool may_copy_on_write = false;
+  /// The file lies in memory (tmpfs), so that it ends with the machine, whatever its durability.
+  bool in_memory = false;
   /// Indexes that are gone but still occupy space.
   std::vector<UnfinishedDrop> unfinished_drops;
 };
 
-/// An open pool. Copies refer to the same pool; it closes with its last copy and index.
-/// Thread-safe.
+/// An open pool. Copies refer to the same pool; it closes with its last copy and index. An object
+/// that was moved from refers to none, and its calls throw Errc::invalid_argument. Thread-safe.
 ///
 /// One process owns a pool at a time: a second opener gets Errc::in_use with the owner's pid. The
 /// file is created with mode 0600. Whatever bytes a file holds, opening it gives a pool or an
@@ -119,6 +121,9 @@ struct PoolInfo {
 /// A program that closes the descriptor of a pool's file, which is never 0, 1 or 2, finds out when
 /// the pool must grow or is closed: that call throws Errc::io_error, and so does every later one
 /// that would change something. Reads go on. Nothing is lost: open the pool again.
+///
+/// No thread is cancelled (pthread_cancel) while its call opens, closes or grows a pool, or waits
+/// for a device: it ends in the first call after that in which threads may end.
 ///
 /// Every call of a pool or an index may throw Errc::no_memory. Such a call has changed nothing, but
 /// for close(), which releases the file all the same. What drop() could not free, for want of

@@ -46,7 +46,8 @@ Reclaimer::Reclaimer(bool background) {
   } catch (const std::system_error& error) {
     throw Error(Errc::no_threads,
                 fmt::format("can't start a thread ({}); every open pool needs one: raise the limit "
-                            "of processes (ulimit -u, or pids.max of the control group)",
+                            "of processes (ulimit -u, or pids.max of the control group), or of "
+                            "locked memory (ulimit -l) after mlockall()",
                             error.what()));
   }
 }

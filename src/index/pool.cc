@@ -11,6 +11,7 @@
 #include "pm/processor.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
+#include "util/cancellation.h"
 
 namespace perdix {
 namespace {
@@ -162,6 +163,12 @@ CheckReport verify_pool(const std::filesystem::path& path, const PoolOptions& op
   return report;
 }
 
+[[noreturn]] void throw_moved_from() {
+  throw Error(Errc::invalid_argument,
+              "this Pool object was moved from: use the one that it was moved to, or assign a pool "
+              "to it first");
+}
+
 void drop_index(detail::pool::PoolCore& core, std::string_view name) {
   // Before anything is changed: an index of an engine that isn't there is left alone.
   detail::index::engine_of(core.index_info(name), core);
@@ -173,6 +180,7 @@ void drop_index(detail::pool::PoolCore& core, std::string_view name) {
 Pool::Pool(std::shared_ptr<detail::pool::PoolCore> core) : core_(std::move(core)) {}
 
 Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options) {
+  const detail::util::NotCancelled not_cancelled;
   detail::pm::require_processor();
   return detail::pool::as_errors([&] {
     detail::index::require_plugins(options.plugins);
@@ -181,6 +189,7 @@ Pool Pool::create(const std::filesystem::path& path, const PoolOptions& options)
 }
 
 Pool Pool::open(const std::filesystem::path& path, const PoolOptions& options) {
+  const detail::util::NotCancelled not_cancelled;
   detail::pm::require_processor();
   return detail::pool::as_errors([&] {
     detail::index::require_plugins(options.plugins);
@@ -203,34 +212,40 @@ Pool Pool::open_or_create(const std::filesystem::path& path, const PoolOptions& 
 }
 
 CheckReport Pool::verify(const std::filesystem::path& path, const PoolOptions& options) {
+  const detail::util::NotCancelled not_cancelled;
   detail::pm::require_processor();
   return detail::pool::as_errors([&] { return verify_pool(path, options); });
 }
 
 PoolInfo Pool::info() const {
-  return detail::pool::as_errors(*core_, [&] { return core_->info(); });
+  return detail::pool::as_errors(*core(), [&] { return core_->info(); });
 }
 
 bool Pool::huge_pages() const {
-  return detail::pool::as_errors(*core_, [&] { return core_->huge_pages(); });
+  return detail::pool::as_errors(*core(), [&] { return core_->huge_pages(); });
 }
 
 std::vector<IndexInfo> Pool::indexes() const {
-  return detail::pool::as_errors(*core_, [&] { return core_->indexes(); });
+  return detail::pool::as_errors(*core(), [&] { return core_->indexes(); });
 }
 
 CheckReport Pool::check() const {
-  return detail::pool::as_errors(*core_, [&] { return check_pool(*core_); });
+  return detail::pool::as_errors(*core(), [&] { return check_pool(*core_); });
 }
 
 void Pool::drop(std::string_view name) {
-  detail::pool::as_errors(*core_, [&] { drop_index(*core_, name); });
+  detail::pool::as_errors(*core(), [&] { drop_index(*core_, name); });
 }
 
 void Pool::close() {
-  detail::pool::as_errors([&] { core_->close(); });
+  const detail::util::NotCancelled not_cancelled;
+  detail::pool::as_errors([&] { core()->close(); });
 }
 
-const std::shared_ptr<detail::pool::PoolCore>& Pool::core() const { return core_; }
+const std::shared_ptr<detail::pool::PoolCore>& Pool::core() const {
+  if (core_ == nullptr) [[unlikely]]
+    detail::pool::as_errors([] { throw_moved_from(); });
+  return core_;
+}
 
 }  // namespace perdix

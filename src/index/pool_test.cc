@@ -15,6 +15,7 @@
 #include "pool/layout.h"
 #include "pool/pool_core.h"
 #include "util/test_name.h"
+#include "util/test_threads.h"
 
 namespace perdix {
 namespace {
@@ -252,6 +253,45 @@ INSTANTIATE_TEST_SUITE_P(Engines, PoolOfIndexes, ::testing::ValuesIn(Index::engi
                          [](const auto& engine) { return detail::util::test_name(engine.param); });
 
 // Its directory: what README says about their number.
+TEST(Pool, ThatWasMovedFromSaysSo) {
+  const TempDirectory directory;
+  Pool pool = Pool::create(directory.file("pool"), options_of(2 * kUnit));
+  Pool other = std::move(pool);
+  const auto says_so = [](auto call) {
+    expect_error(Errc::invalid_argument, "this Pool object was moved from", call);
+  };
+  says_so([&] { pool.info(); });
+  says_so([&] { (void)pool.huge_pages(); });
+  says_so([&] { (void)pool.indexes(); });
+  says_so([&] { pool.check(); });
+  says_so([&] { pool.drop("a"); });
+  says_so([&] { pool.close(); });
+  says_so([&] { Index::open(pool, "a"); });
+  says_so([&] { (SpTree<std::uint64_t, std::uint64_t>(pool, "a")); });
+  pool = std::move(other);
+  EXPECT_TRUE(pool.indexes().empty());
+}
+
+// In a child: what goes wrong ends the process.
+TEST(Pool, IsWholeWhenAThreadWasCancelledInItsCalls) {
+  const TempDirectory directory;
+  const auto path = directory.file("pool");
+  EXPECT_TRUE(testing_files::true_in_child([&] {
+    return detail::util::ends_after([&] {
+      PoolOptions options = options_of(4 * kUnit);
+      options.durability = Durability::power;
+      Pool::create(path, options).close();
+      Pool pool = Pool::open(path, options);
+      FastFair<std::uint64_t, std::string> index(pool, "i");
+      for (std::uint64_t i = 0; i < 20; ++i) index.put(i, std::string(kUnit / 16, 'v'));
+    });
+  }));
+  const Pool pool = Pool::open(path, options_of(4 * kUnit));
+  EXPECT_TRUE(pool.info().was_clean);
+  EXPECT_GT(pool.info().size, kUnit);
+  EXPECT_EQ((FastFair<std::uint64_t, std::string>(pool, "i").size()), 20);
+}
+
 TEST(Pool, HoldsAThousandAndTwentyFourIndexes) {
   const TempDirectory directory(testing_files::memory_directory());
   const Pool pool = Pool::create(directory.file("test.pool"), options_of(4 * kUnit));

@@ -39,11 +39,25 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+bool is_link(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+[[noreturn]] void throw_dangling(Errc code, const std::filesystem::path& path) {
+  std::error_code unknown;
+  throw Error(code,
+              fmt::format("'{}' is a symbolic link to '{}', where there is no file; create "
+                          "the pool there, or remove the link",
+                          path.string(), std::filesystem::read_symlink(path, unknown).string()));
+}
+
 [[noreturn]] void throw_open_error(const std::filesystem::path& path, int error) {
   const std::string name = path.string();
   switch (error) {
     case ENOENT:
     case ENOTDIR:
+      if (is_link(path)) throw_dangling(Errc::not_found, path);
       throw Error(
           Errc::not_found,
           fmt::format("there is no file '{}'; create the pool first, or check the path", name));
@@ -74,8 +88,20 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
 }
 
 [[noreturn]] void throw_exists(const std::filesystem::path& path) {
+  struct stat target {};
+  if (is_link(path) && ::stat(path.c_str(), &target) != 0)
+    throw_dangling(Errc::already_exists, path);
   throw Error(Errc::already_exists,
               fmt::format("'{}' exists already; open it, or remove it first", path.string()));
+}
+
+/// The kernel would take the part before it for the path.
+void refuse_nul(const std::filesystem::path& path) {
+  if (path.native().find('\0') == std::string::npos) return;
+  throw Error(Errc::invalid_argument,
+              fmt::format("the path that begins with '{}' has a NUL byte, which no path may have; "
+                          "check it",
+                          path.c_str()));
 }
 
 bool is_full(int error) {
@@ -176,6 +202,7 @@ int allocate_range(int fd, std::uint64_t begin, std::uint64_t end) {
 }  // namespace
 
 File File::open(const std::filesystem::path& path) {
+  refuse_nul(path);
   const int fd = open_above_standard(path.c_str(), kOpenFlags);
   if (fd < 0) throw_open_error(path, errno);
   File file(fd, path, State::named);
@@ -184,6 +211,7 @@ File File::open(const std::filesystem::path& path) {
 }
 
 File File::create(const std::filesystem::path& path) {
+  refuse_nul(path);
   struct stat ignored {};
   if (::lstat(path.c_str(), &ignored) == 0) throw_exists(path);
   const int fd = open_above_standard(directory_of(path).c_str(), kOpenFlags | O_TMPFILE, kMode);
@@ -199,6 +227,7 @@ File File::create(const std::filesystem::path& path) {
 }
 
 File File::create_in_place(const std::filesystem::path& path) {
+  refuse_nul(path);
   const int fd = open_above_standard(path.c_str(), kOpenFlags | O_CREAT | O_EXCL, kMode);
   if (fd >= 0) {
     exempt_from_copy_on_write(fd);

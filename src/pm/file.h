@@ -34,13 +34,14 @@ struct FileRange {
 class File {
  public:
   /// Opens an existing regular file for reading and writing. Throws not_found, not_a_pool (a
-  /// directory, device, pipe or socket), io_error (no permission, a loop of symbolic links, ...).
+  /// directory, device, pipe or socket), io_error (no permission, a loop of symbolic links, ...),
+  /// invalid_argument (the path has a NUL byte).
   static File open(const std::filesystem::path& path);
 
   /// Makes a new, empty file of mode 0600. Where it can, it has no name before publish(), so a
   /// crash leaves nothing behind; elsewhere it stands at its path from the start. Where the file
   /// system can, stores to it never need new space (btrfs: no copy on write).
-  /// Throws already_exists, not_found (no such directory), io_error.
+  /// Throws already_exists, not_found (no such directory), io_error, invalid_argument as open().
   static File create(const std::filesystem::path& path);
 
   /// The variant of create() that is used where files can't be nameless: the file system has no

@@ -41,6 +41,32 @@ TEST(File, CreatedOneHasItsNameOnlyOncePublished) {
   EXPECT_EQ(std::filesystem::file_size(path), kMiB);
 }
 
+TEST(File, RefusesAPathThatTheKernelWouldCutOff) {
+  const TempDirectory directory;
+  std::string path = directory.file("pool").string();
+  File::create_in_place(path).publish();
+  path += '\0';
+  path += "other";
+  expect_error(Errc::invalid_argument, "NUL byte", [&] { File::open(path); });
+  std::filesystem::remove(directory.file("pool"));
+  expect_error(Errc::invalid_argument, "NUL byte", [&] { File::create(path); });
+  expect_error(Errc::invalid_argument, "NUL byte", [&] { File::create_in_place(path); });
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(File, ALinkThatLeadsNowhereIsCalledThat) {
+  const TempDirectory directory;
+  const auto link = directory.file("link");
+  std::filesystem::create_symlink("nowhere", link);
+  const std::string text = "is a symbolic link to 'nowhere', where there is no file";
+  expect_error(Errc::not_found, text, [&] { File::open(link); });
+  expect_error(Errc::already_exists, text, [&] { File::create(link); });
+  expect_error(Errc::already_exists, text, [&] { File::create_in_place(link); });
+  File::create(directory.file("nowhere")).publish();
+  File::open(link);
+  expect_error(Errc::already_exists, "exists already", [&] { File::create(link); });
+}
+
 TEST(File, UnpublishedOneLeavesNothing) {
   const TempDirectory directory;
   {

@@ -32,6 +32,12 @@ struct DeleteConfig {
   void operator()(pmem2_config* config) const noexcept { pmem2_config_delete(&config); }
 };
 
+/// What libpmem2 returns in a process that has called mlockall(), if what it maps does not fit into
+/// the limit of locked memory.
+constexpr int kTooMuchToLock = -EAGAIN;
+constexpr const char* kRaiseLocked =
+    "raise the limit of locked memory (ulimit -l): this process has called mlockall()";
+
 [[noreturn]] void throw_map_error(const File& file, const std::string& what) {
   throw Error(Errc::io_error,
               fmt::format("can't map '{}': {}: {}", file.path().string(), what, pmem2_errormsg()));
@@ -169,10 +175,13 @@ void Mapping::reserve(std::uintptr_t address) {
       pmem2_vm_reservation_new(&reservation, reinterpret_cast<void*>(address), max_size_);
   if (error == PMEM2_E_MAPPING_EXISTS) throw_address_taken(file_, address, max_size_);
   if (error != 0) {
-    throw Error(Errc::out_of_space,
-                fmt::format("can't reserve {} bytes of addresses for '{}' ({}); ask for a smaller "
-                            "max_size, or raise the limit of address space (ulimit -v)",
-                            max_size_, file_.path().string(), pmem2_errormsg()));
+    throw Error(
+        Errc::out_of_space,
+        fmt::format("can't reserve {} bytes of addresses for '{}' ({}); ask for a smaller "
+                    "max_size, or {}",
+                    max_size_, file_.path().string(), pmem2_errormsg(),
+                    error == kTooMuchToLock ? kRaiseLocked
+                                            : "raise the limit of address space (ulimit -v)"));
   }
   reservation_.reset(reservation);
   base_ = static_cast<std::byte*>(pmem2_vm_reservation_get_address(reservation));
@@ -198,8 +207,10 @@ Mapping::Map Mapping::map(std::uint64_t begin, std::uint64_t end) const {
   pmem2_map* result = nullptr;
   const StandardDescriptors taken;  // by no file that libpmem2 opens
   file_.require_ours();             // whose descriptor is in the source
-  if (pmem2_map_new(&result, created, source_.get()) != 0)
-    throw_map_error(file_, fmt::format("bytes {} to {}", begin, end));
+  const int error = pmem2_map_new(&result, created, source_.get());
+  if (error == kTooMuchToLock)
+    throw_map_error(file_, fmt::format("bytes {} to {}; {}", begin, end, kRaiseLocked));
+  if (error != 0) throw_map_error(file_, fmt::format("bytes {} to {}", begin, end));
   return Map(result);
 }
 

@@ -1,7 +1,9 @@
 #include "pm/mapping.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -215,6 +217,22 @@ TEST(Mapping, WithoutAddressesSaysWhatToDo) {
   File file = make_file(directory, kUnit);
   constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 48;  // user space has half of it
   expect_error(Errc::out_of_space, "max_size", [&] { Mapping(file, kUnit, kTooMuch); });
+}
+
+// After mlockall() what is mapped counts as locked, addresses included.
+TEST(Mapping, NamesTheLimitOfLockedMemory) {
+  const TempDirectory directory;
+  const File file = make_file(directory, kUnit);
+  const auto names_it = [&] {
+    rlimit few{};
+    ::getrlimit(RLIMIT_MEMLOCK, &few);
+    few.rlim_cur = std::min<rlim_t>(few.rlim_max, kUnit);
+    if (::setrlimit(RLIMIT_MEMLOCK, &few) != 0 || ::mlockall(MCL_FUTURE) != 0) return false;
+    if (::getuid() == 0 && ::setuid(65534) != 0) return false;  // whom no such limit binds
+    expect_error(Errc::out_of_space, "ulimit -l", [&] { Mapping(file, kUnit, kMax); });
+    return !HasFailure();
+  };
+  EXPECT_TRUE(true_in_child(names_it));
 }
 
 TEST(Mapping, GivesItsAddressesBackAtTheLimitOfMappings) {

@@ -13,6 +13,7 @@
 #include <perdix/error.h>
 
 #include "pm/offset.h"
+#include "util/cancellation.h"
 
 namespace perdix::detail::pm {
 namespace {
@@ -112,6 +113,7 @@ void PageSync::commit(std::span<const Change> changes) noexcept {
 }
 
 void PageSync::submit(SyncRequest& request) noexcept {
+  const util::NotCancelled not_cancelled;
   std::unique_lock lock(mutex_);
   *last_ = &request;
   last_ = &request.next;
@@ -225,6 +227,7 @@ int PageSync::sync_pages(MemoryRange range) noexcept {
 /// otherwise a stream of groups could delay it without end. `sync` throws nothing.
 template <class Sync>
 void PageSync::alone(const Sync& sync) {
+  const util::NotCancelled not_cancelled;
   std::unique_lock lock(mutex_);
   ++alone_;
   synced_.wait(lock, [this] { return !leading_; });

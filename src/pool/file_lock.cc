@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,29 +27,46 @@ int set_lock(const pm::File& file, short type) {
   return ::fcntl(file.fd(), F_OFD_SETLK, &lock);
 }
 
-std::uint64_t owner_of(const pm::File& file) {
+OwnerBlock owner_of(const pm::File& file) {
   OwnerBlock owner{};
   file.read(kOwnerOffset, &owner, sizeof(owner));
-  return owner.pid;
+  return owner;
 }
 
-/// Whether the owner on record has ended without closing the pool, as far as this process can see.
-/// A process that has ended but that its parent has not waited for still counts.
-bool has_ended(std::uint64_t owner) {
-  return owner != 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH;
+/// Whether the pid of the owner on record means another process here, or none.
+bool is_elsewhere(const OwnerBlock& owner) {
+  const std::uint64_t here = pid_namespace();
+  return owner.pid_namespace != 0 && here != 0 && owner.pid_namespace != here;
 }
 
-std::string in_use_by(std::uint64_t owner) {
-  if (owner == static_cast<std::uint64_t>(::getpid())) return "this process";
-  if (owner == 0) return "another process";
-  if (has_ended(owner))
-    return fmt::format("a child of process {}, which has ended or is in another container", owner);
-  return fmt::format("process {}", owner);
+/// Whether the owner on record may have ended without closing the pool, as far as this process can
+/// see. A process that has ended but that its parent has not waited for still counts.
+bool may_have_ended(const OwnerBlock& owner) {
+  if (owner.pid == 0) return false;
+  return is_elsewhere(owner) || (::kill(static_cast<pid_t>(owner.pid), 0) != 0 && errno == ESRCH);
+}
+
+std::string in_use_by(const OwnerBlock& owner) {
+  if (owner.pid == 0) return "another process";
+  if (is_elsewhere(owner)) {
+    return fmt::format("process {} of another container (PID namespace {}), or a child of it",
+                       owner.pid, owner.pid_namespace);
+  }
+  if (owner.pid == static_cast<std::uint64_t>(::getpid())) return "this process";
+  if (may_have_ended(owner))
+    return fmt::format("a child of process {}, which has ended or is in another container",
+                       owner.pid);
+  return fmt::format("process {}", owner.pid);
 }
 
 void pause_for_a_child() { std::this_thread::sleep_for(FileLock::kPause); }
 
 }  // namespace
+
+std::uint64_t pid_namespace() noexcept {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
 
 FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork)
     : FileLock(file, no_fork, pause_for_a_child) {}
@@ -61,8 +79,8 @@ FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork,
     const std::string path = file.path().string();
     if (error != EAGAIN && error != EACCES)
       throw Error(Errc::io_error, fmt::format("can't lock '{}': {}", path, std::strerror(error)));
-    const std::uint64_t owner = owner_of(file);
-    if (!has_ended(owner) || pauses == kMostPauses) {
+    const OwnerBlock owner = owner_of(file);
+    if (!may_have_ended(owner) || pauses == kMostPauses) {
       throw Error(Errc::in_use, fmt::format("pool '{}' is in use by {}; one process owns a pool at "
                                             "a time: close it there first",
                                             path, in_use_by(owner)));

@@ -8,12 +8,17 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
 #include "pm/file.h"
 #include "pm/no_fork.h"
 
 namespace perdix::detail::pool {
+
+/// What tells the PID namespace of this process (its container's) from others; 0: the system
+/// doesn't say.
+std::uint64_t pid_namespace() noexcept;
 
 class FileLock {
  public:

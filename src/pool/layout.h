@@ -109,9 +109,10 @@ static_assert(offsetof(Superblock, checksum) == 120);
 
 /// At kOwnerOffset. Not covered by a checksum: only the text of an error depends on it.
 struct OwnerBlock {
-  std::uint64_t pid;  // 0: none
+  std::uint64_t pid;            // 0: none
+  std::uint64_t pid_namespace;  // in which that is its pid (file_lock.h); 0: unknown
 };
-static_assert(sizeof(OwnerBlock) == 8);
+static_assert(sizeof(OwnerBlock) == 16);
 
 /// States of a directory entry. They differ in many bits, so that damage doesn't turn one into
 /// another.

@@ -187,6 +187,19 @@ TEST_F(Ownership, AnOwnerThatRunsIsNotWaitedFor) {
                [&] { take_lock(file, [] { ADD_FAILURE() << "waits"; }); });
 }
 
+// Its pid is that of another process here, or of this one: two containers have a process 1 each.
+TEST_F(Ownership, AnOwnerInAnotherContainerIsCalledThat) {
+  if (pid_namespace() == 0) GTEST_SKIP() << "the system does not tell the namespace";
+  const auto core = PoolCore::create(path_, small_options());
+  const auto owner = read_struct<OwnerBlock>(path_, kOwnerOffset);
+  EXPECT_EQ(owner.pid_namespace, pid_namespace());
+  const OwnerBlock elsewhere{owner.pid, owner.pid_namespace ^ 1};
+  write_bytes(path_, kOwnerOffset, &elsewhere, sizeof elsewhere);
+  const pm::File file = pm::File::open(path_);
+  expect_error(Errc::in_use, "process " + std::to_string(::getpid()) + " of another container",
+               [&] { take_lock(file, [] {}); });
+}
+
 void sleep_randomly(util::Random& random, std::chrono::microseconds most) {
   const auto bound = static_cast<std::uint64_t>(most.count());
   std::this_thread::sleep_for(std::chrono::microseconds(random.below(bound)));

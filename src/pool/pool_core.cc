@@ -17,6 +17,7 @@
 #include "pm/probe.h"
 #include "pool/forks.h"
 #include "pool/placement.h"
+#include "util/cancellation.h"
 
 namespace perdix::detail::pool {
 namespace {
@@ -291,11 +292,14 @@ void PoolCore::start() {
   allocator_ = std::make_unique<alloc::Calloc>(*this);  // repairs what a crash left
   handles_.assign(kDirectoryEntries, 0);
   // Not persisted: it matters only while this process lives.
-  pm_->store(area<OwnerBlock>(kOwnerOffset)->pid, static_cast<std::uint64_t>(::getpid()));
+  auto* const owner = area<OwnerBlock>(kOwnerOffset);
+  pm_->store(owner->pid_namespace, pid_namespace());
+  pm_->store(owner->pid, static_cast<std::uint64_t>(::getpid()));
   require_usable();
 }
 
 PoolCore::~PoolCore() {
+  const util::NotCancelled not_cancelled;
   if (!open_) {  // closed, or never quite opened
     end_work();
     unmap();
@@ -322,6 +326,7 @@ void PoolCore::unless_file_is_lost(Use use) {
 }
 
 void PoolCore::extend(std::uint64_t new_size) {
+  const util::NotCancelled not_cancelled;
   const std::lock_guard guard(superblock_mutex_);
   require_writable();
   if (new_size > max_size_) {  // a whole number of units, so rounding up doesn't exceed it
@@ -332,8 +337,8 @@ void PoolCore::extend(std::uint64_t new_size) {
                     size(), new_size,
                     lowered ? "the process that opened it had addresses for" : "its max_size is",
                     max_size_,
-                    lowered ? "raise the limit of address space (ulimit -v), or open fewer "
-                              "pools at once"
+                    lowered ? "raise the limit of address space (ulimit -v; of locked memory, "
+                              "ulimit -l, after mlockall), or open fewer pools at once"
                             : "open it with a larger one"));
   }
   Superblock next = superblock_->current();
@@ -363,6 +368,7 @@ void PoolCore::fix_address() {
 
 bool PoolCore::provide(pm::Offset offset, std::uint64_t bytes) {
   if (!sparse_) return true;
+  const util::NotCancelled not_cancelled;
   try {
     const pm::FileRange range{offset, offset + bytes};
     unless_file_is_lost([&] { file_.fill_holes({&range, 1}); });
@@ -378,6 +384,7 @@ void PoolCore::prepare(pm::Offset offset, std::uint64_t bytes) {
 
 bool PoolCore::reclaim_space() {
   if (epoch::Guard::held()) return false;
+  const util::NotCancelled not_cancelled;
   const bool given_back = open_indexes_.reclaim_space();
   const bool freed = allocator_->reclaim();  // what was just given back has its own grace period
   return given_back || freed;
@@ -562,6 +569,7 @@ PoolInfo PoolCore::info() const {
   info.domain = to_string(decision_.domain);
   info.dax = mapping_->dax();
   info.was_clean = was_clean_;
+  info.in_memory = file_.is_ours() && file_.in_memory();
   info.may_copy_on_write = file_.is_ours() && file_.may_copy_on_write();
   info.unfinished_drops = list_unfinished_drops();
   return info;

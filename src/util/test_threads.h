@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <system_error>
 
@@ -57,6 +58,28 @@ inline std::chrono::nanoseconds processor_time(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+/// Runs call() in a thread that was cancelled before, so that the cancellation comes in the first
+/// wait of it that lets it. Returns whether the call ended, and the thread after it.
+inline bool ends_after(const std::function<void()>& call) {
+  struct Work {
+    const std::function<void()>& call;
+    bool done = false;
+  } work{call};
+  pthread_t thread{};
+  const auto run = [](void* given) -> void* {
+    auto& todo = *static_cast<Work*>(given);
+    ::pthread_cancel(::pthread_self());
+    todo.call();
+    todo.done = true;
+    ::pthread_testcancel();
+    return nullptr;
+  };
+  if (::pthread_create(&thread, nullptr, run, &work) != 0) return false;
+  void* result = nullptr;
+  ::pthread_join(thread, &result);
+  return work.done && result == PTHREAD_CANCELED;
 }
 
 }  // namespace perdix::detail::util

@@ -12,14 +12,22 @@ from bug import (
     PERSIST,
     POOL,
     POOL_ALONE,
+    POOL_CORE,
     RECORD,
     SESSION,
     STRINGS,
     SUPERBLOCK,
     Bug,
     drop,
+    drop_part,
     swap_part,
+    unit,
 )
+
+ORIGIN = "src/pool/origin.cc"
+PAGE_SYNC = "src/pm/page_sync.cc"
+DURABILITY_UNIT = (unit("src/pool/pool_test", "DurabilityTest.*"),)
+CANCELLATION_UNIT = (unit("src/pm/pm_test", "Cancellation.*"),)
 
 BUGS = [
     # --- The allocator ---
@@ -200,5 +208,25 @@ BUGS = [
         "    store(word, value);\n    persist(&word, sizeof(T), site);\n",
         "    persist(&word, sizeof(T), site);\n    store(word, value);\n",
         ALLOCATOR,
+    ),
+    drop_part(
+        "a file of any file system is the one of before, under another device number",
+        ORIGIN,
+        "superblock.file_system == file_system_",
+        "superblock.file_system == file_system_ &&",
+        DURABILITY_UNIT,
+    ),
+    drop(
+        "the times of a pool's file on tmpfs stay as they were",
+        POOL_CORE,
+        "file_.set_times()",
+        DURABILITY_UNIT,
+    ),
+    drop(
+        "a cancelled thread ends in a sync that others wait for",
+        PAGE_SYNC,
+        "const util::NotCancelled not_cancelled",
+        CANCELLATION_UNIT,
+        after="void PageSync::alone(",
     ),
 ]

@@ -72,6 +72,7 @@ WAITS = {
 SHARED_FOLDERS = {
     "src/util/test_directory.h": "the helper",
     "tests/tips_c/kill_test.py": "makes a new folder in it",
+    "tests/tool/files_test.py": "makes a new folder in it",
     "bindings/valkey/tests/servers.py": "makes a new folder in it",
     "tests/tidy/tidy_test.py": "plants violations of the rule",
 }

@@ -604,41 +604,6 @@ class InfoCheckDrop(ToolTest):
         self.assertEqual(self.output("get", self.pool, "words", "pear"), b"1\n")
 
 
-class StandardFiles(ToolTest):
-    """The tool without standard input, output or error, as a daemon or a cron job may run it."""
-
-    def run_without(self, *arguments, closed=(0, 1, 2)):
-        """The exit status of the tool with these descriptors closed."""
-        process = subprocess.Popen(
-            [TOOL, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, preexec_fn=lambda: [os.close(number) for number in closed],
-        )
-        return process.wait(timeout=PATIENCE)
-
-    def test_a_pool_is_never_standard_output(self):
-        self.output("create", self.pool)
-        for i in range(3):
-            self.assertEqual(self.run_without("put", self.pool, "words", f"k{i}", "v"), 0)
-        self.assertEqual(self.run_without("get", self.pool, "words", "absent"), 1)
-        self.assertEqual(self.run_without("info", f"{self.pool}.absent"), 2)
-        self.assertEqual(self.run_without("dump", self.pool, "words", closed=[1]), 2)
-        self.assertIn(b"sound", self.output("check", self.pool))
-        self.assertEqual(self.output("get", self.pool, "words", "k2"), b"v\n")
-
-    def test_without_input_nothing_is_loaded(self):
-        self.output("create", self.pool)
-        self.assertEqual(self.run_without("load", self.pool, "words", "-", closed=[0]), 2)
-
-    def test_what_can_not_be_told_does_not_change_the_status(self):
-        self.output("create", self.pool)
-        self.output("put", self.pool, "words", "k", "v")
-        absent = ["info", f"{self.pool}.absent"], ["get", self.pool, "words", "absent"]
-        with open("/dev/full", "w") as full:
-            found = [subprocess.run([TOOL, *command], stderr=full, timeout=PATIENCE).returncode
-                     for command in absent]
-        self.assertEqual(found, [2, 1])
-
-
 class Bench(ToolTest):
     """`perdix bench` runs the program perdix-bench; here a script stands for it."""
 

@@ -5,6 +5,17 @@
 #include "terminal/format.h"
 
 namespace perdix::tool {
+namespace {
+
+// A device that keeps nothing over a power failure can't be given any durability.
+const char* what_it_survives(const PoolInfo& info) {
+  if (info.durability != Durability::power)
+    return "survives the end of any process, but not of the machine";
+  if (!info.in_memory) return "survives power failures and the end of any process";
+  return "survives the end of any process, but no power failure: its file lies in memory (tmpfs)";
+}
+
+}  // namespace
 
 ExitStatus create(const CreateOptions& o) {
   PoolOptions options;
@@ -15,11 +26,9 @@ ExitStatus create(const CreateOptions& o) {
   Pool pool = Pool::create(o.pool, options);
   const PoolInfo info = pool.info();
   Output out;
-  out.write(fmt::format("{} created: {}, survives {}\n", o.pool,
+  out.write(fmt::format("{} created: {}, {}\n", o.pool,
                         terminal::format_bytes(static_cast<double>(info.size)),
-                        info.durability == Durability::power
-                            ? "power failures and the end of any process"
-                            : "the end of any process, but not of the machine"));
+                        what_it_survives(info)));
   pool.close();
   out.flush();
   return ExitStatus::ok;

@@ -104,6 +104,7 @@ json to_json(const Pool& pool, const std::vector<IndexFacts>& indexes) {
               {"huge_pages", pool.huge_pages()},
               {"was_clean", info.was_clean},
               {"may_copy_on_write", info.may_copy_on_write},
+              {"in_memory", info.in_memory},
               {"unfinished_drops", json::array()},
               {"indexes", json::array()}};
   for (const UnfinishedDrop& drop : info.unfinished_drops)
@@ -136,6 +137,8 @@ void write_pool(Output& out, const Pool& pool) {
          "its file is copied on write or shares space with another one: on a full disk a write may "
          "end the process (SIGBUS)");
   }
+  if (info.in_memory && info.durability == Durability::power)
+    line("warning", "its file lies in memory (tmpfs), which keeps nothing over a power failure");
   for (const UnfinishedDrop& drop : info.unfinished_drops)
     line("dropped", fmt::format("{}, but still occupies space: {}", drop.index.name, drop.why));
   line("last close", info.was_clean ? "clean" : "none: a crash was repaired by this opening");
