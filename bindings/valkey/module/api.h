@@ -98,6 +98,12 @@ class CallReply {
   bool is_string() const { return type() == REDISMODULE_REPLY_STRING; }
   bool is_error() const { return reply_ == nullptr || type() == REDISMODULE_REPLY_ERROR; }
 
+  /// An element of an array; null if there is none. It lives as long as this.
+  RedisModuleCallReply* element(std::size_t place) const {
+    return type() == REDISMODULE_REPLY_ARRAY ? RedisModule_CallReplyArrayElement(reply_, place)
+                                             : nullptr;
+  }
+
   /// The bytes of a string or an error.
   std::string_view bytes() const {
     std::size_t size = 0;
@@ -121,6 +127,12 @@ inline void log(Context* context, const char* level, const std::string& message)
 /// Whether the server is loading a file or a full synchronisation.
 inline bool is_loading(Context* context) {
   return (RedisModule_GetContextFlags(context) & REDISMODULE_CTX_FLAGS_LOADING) != 0;
+}
+
+/// Whether a script or a transaction is being executed.
+inline bool is_in_unit() {
+  return (RedisModule_GetContextFlags(nullptr) &
+          (REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_MULTI)) != 0;
 }
 
 /// Whether the server is a replica.

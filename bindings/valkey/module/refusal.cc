@@ -11,27 +11,6 @@ constexpr std::size_t kReserveValue = std::size_t{64} << 10;
 constexpr std::string_view kRefused = "PX.REFUSED";
 constexpr unsigned kMaxPatience = 512;  // nearly a minute, at ten calls a second
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  });
-  return result;
-}
-
-std::string_view text_of(RedisModuleCallReply* reply) {
-  std::size_t size = 0;
-  const char* bytes = reply != nullptr ? RedisModule_CallReplyStringPtr(reply, &size) : nullptr;
-  return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
-}
-
-bool has_flag(RedisModuleCallReply* flags, std::string_view wanted) {
-  const std::size_t count = RedisModule_CallReplyLength(flags);
-  for (std::size_t i = 0; i < count; ++i)
-    if (text_of(RedisModule_CallReplyArrayElement(flags, i)) == wanted) return true;
-  return false;
-}
-
 Refusal*& installed() {
   static Refusal* refusal = nullptr;
   return refusal;
@@ -49,16 +28,8 @@ Refusal::Refusal(const Pool& pool, const Settings& settings) : pool_(pool), sett
 
 void Refusal::prepare(Context* context) {
   installed() = this;
-  RedisModuleCallReply* commands = RedisModule_Call(context, "COMMAND", "");
-  const std::size_t count = commands != nullptr ? RedisModule_CallReplyLength(commands) : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    RedisModuleCallReply* command = RedisModule_CallReplyArrayElement(commands, i);
-    RedisModuleCallReply* flags = RedisModule_CallReplyArrayElement(command, 2);
-    const std::string name = lower(text_of(RedisModule_CallReplyArrayElement(command, 0)));
-    if (has_flag(flags, "denyoom")) adding_.insert(name);
-    if (has_flag(flags, "write")) writing_.insert(name);
-  }
-  if (commands != nullptr) RedisModule_FreeCallReply(commands);
+  context_ = RedisModule_GetDetachedThreadSafeContext(context);
+  commands_.ask_with(context_);
   if (RedisModule_CreateCommand(context, kRefused.data(), reply_refused, "readonly fast", 0, 0,
                                 0) != REDISMODULE_OK)
     throw Error(Errc::already_exists, "the server has a command PX.REFUSED of another module");
@@ -135,23 +106,29 @@ void Refusal::follow_settings(Context* context) {
   if (!prepared_) return;
   const bool wanted = refuses_ || settings_.refuses_oversize();
   if (wanted && filter_ == nullptr) {
-    filter_ = RedisModule_RegisterCommandFilter(context, filter_command, 0);
+    transactions_.on_multi();
+    filter_ =
+        RedisModule_RegisterCommandFilter(context, filter_command, REDISMODULE_CMDFILTER_NOSELF);
   } else if (!wanted && filter_ != nullptr) {
     RedisModule_UnregisterCommandFilter(context, filter_);
     filter_ = nullptr;
   }
 }
 
-int Refusal::reply(Context* context) const {
+std::string Refusal::message() const {
   const std::string prefix = device_failed_ ? "PXIO " : "PXFULL ";
   std::string message =
       refuses_ ? prefix + why_ : "PXSIZE the value is larger than perdix.max-value";
   std::replace(message.begin(), message.end(), '\n', ' ');
-  return RedisModule_ReplyWithError(context, message.c_str());
+  return message;
 }
 
-bool Refusal::concerns(std::string_view command) const {
-  return (device_failed_ ? writing_ : adding_).count(lower(command)) != 0;
+int Refusal::reply(Context* context) const {
+  return RedisModule_ReplyWithError(context, message().c_str());
+}
+
+bool Refusal::concerns(const CommandTraits& traits) const {
+  return traits.runs_script || (device_failed_ ? traits.writes : traits.adds);
 }
 
 bool Refusal::is_oversize(RedisModuleCommandFilterCtx* command) const {
@@ -161,14 +138,22 @@ bool Refusal::is_oversize(RedisModuleCommandFilterCtx* command) const {
   return bytes > static_cast<std::size_t>(settings_.max_value);
 }
 
-void Refusal::filter(RedisModuleCommandFilterCtx* command) const {
-  const auto* name = RedisModule_CommandFilterArgGet(command, 0);
-  if (!concerns(view(name))) return;
-  const bool refused = refuses_ || (settings_.refuses_oversize() && is_oversize(command));
+void Refusal::filter(RedisModuleCommandFilterCtx* command) {
+  if (is_in_unit()) return;  // it is refused whole or not at all
+  const CommandTraits* traits = commands_.find(command);
+  if (traits == nullptr) return;
+  if (traits->name == "multi") transactions_.on_multi();
   // A replica follows its primary, whatever it can keep.
-  if (!refused || is_replica()) return;
-  RedisModule_CommandFilterArgReplace(
-      command, 0, RedisModule_CreateString(nullptr, kRefused.data(), kRefused.size()));
+  if (!concerns(*traits) || is_replica()) return;
+  if (refuses_ || (settings_.refuses_oversize() && is_oversize(command))) replace(command);
+}
+
+/// The rejection of a name that is no command shows the name, and so the error.
+void Refusal::replace(RedisModuleCommandFilterCtx* command) {
+  const std::string name =
+      transactions_.may_hold(context_, command) ? message() : std::string(kRefused);
+  RedisModule_CommandFilterArgReplace(command, 0,
+                                      RedisModule_CreateString(nullptr, name.data(), name.size()));
 }
 
 }  // namespace perdix::valkey

@@ -2,8 +2,17 @@
 //
 // The mode `keyspace` hears of a native write after it was executed, when an error reply is too
 // late. So the pool has a reserve, which the last write gets when the pool is full, and from then
-// on a filter replaces commands that add data by one that replies with an error. Commands that
-// remove data, and reads, go on. The server's own list of these is its flag `denyoom`.
+// on a filter refuses commands that add data. Commands that remove data, and reads, go on. The
+// server's own list of these is its flag `denyoom`.
+//
+// A script or a transaction is refused whole:
+//
+// 1. A refused command is replaced by PX.REFUSED, which replies with the error. Where it would be
+//    queued it is replaced by a name that no command has: the server rejects that at once, and
+//    discards the transaction at its EXEC.
+// 2. A script may write, so it is refused before it begins. EVAL_RO and its like go on.
+// 3. What has begun is not refused in the middle. If the pool does not take its changes, the
+//    server closes the connections (WriteThrough).
 //
 // After a failure of the device no change reaches the pool any more. From then on all commands that
 // write are refused, also those that remove data, until the server is started again.
@@ -13,12 +22,13 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
 
 #include <perdix/index.h>
 
 #include "api.h"
+#include "command_traits.h"
 #include "settings.h"
+#include "transactions.h"
 
 namespace perdix::valkey {
 
@@ -26,8 +36,7 @@ class Refusal {
  public:
   Refusal(const Pool& pool, const Settings& settings);
 
-  /// Finds out which commands add data, makes the reserve and the command that replies with the
-  /// error. For the mode `keyspace`.
+  /// Makes the reserve and the command that replies with the error. For the mode `keyspace`.
   void prepare(Context* context);
 
   /// The pool is full: gives the reserve up and refuses commands from now on. Returns whether there
@@ -53,12 +62,14 @@ class Refusal {
   /// Replies with why commands are refused now.
   int reply(Context* context) const;
 
-  /// Replaces the command by PX.REFUSED if it must not be executed.
-  void filter(RedisModuleCommandFilterCtx* command) const;
+  /// Replaces the command if it must not be executed.
+  void filter(RedisModuleCommandFilterCtx* command);
 
  private:
-  bool concerns(std::string_view command) const;
+  std::string message() const;
+  bool concerns(const CommandTraits& traits) const;
   bool is_oversize(RedisModuleCommandFilterCtx* command) const;
+  void replace(RedisModuleCommandFilterCtx* command);
   bool make_reserve();
 
   Pool pool_;
@@ -71,8 +82,9 @@ class Refusal {
   unsigned calm_ = 0;      // calls since the last refusal
   std::string why_;
   RedisModuleCommandFilter* filter_ = nullptr;
-  std::unordered_set<std::string> writing_;  // names of commands, in lower case
-  std::unordered_set<std::string> adding_;   // those of them that add data
+  Context* context_ = nullptr;  // of the filter, which is given none
+  KnownCommands commands_;
+  Transactions transactions_;
 };
 
 }  // namespace perdix::valkey

@@ -93,15 +93,20 @@ class ErrorsTest(ServerTest):
         server.restart()
         self.assertEqual(server.client.execute_command("PX.LEN", "t"), written - 99)
 
-    def test_full_pool_of_native_keys(self):
-        server = self.server(arguments=[*KEYSPACE, "max-size", "64mb"])
-        client = server.client
+    def fill(self, client):
+        """Writes native keys until the pool is full. Returns how many were acknowledged."""
         written = 0
         with self.assertRaises(redis.ResponseError) as caught:
             while True:
                 client.set(f"k{written}", "x" * 10000)
                 written += 1
-        self.assertIn("PXFULL", str(caught.exception))
+        self.assertTrue(str(caught.exception).startswith("PXFULL"), caught.exception)
+        return written
+
+    def test_full_pool_of_native_keys(self):
+        server = self.server(arguments=[*KEYSPACE, "max-size", "64mb"])
+        client = server.client
+        written = self.fill(client)
         self.assertEqual(server.info("refuses_writes"), 1)
         self.assertEqual(client.get("k0"), b"x" * 10000)
         with self.assertRaises(redis.ResponseError):
@@ -116,6 +121,67 @@ class ErrorsTest(ServerTest):
         server.client.set("again", "1")
         server.restart()
         self.assertEqual(server.client.get("again"), b"1")
+
+    def refused(self, error, command, *words):
+        """The text of the refusal."""
+        with self.assertRaises(redis.ResponseError) as caught:
+            command(*words)
+        self.assertIn(error, str(caught.exception))
+        return str(caught.exception)
+
+    def test_full_pool_refuses_units_whole(self):
+        server = self.server(arguments=[*KEYSPACE, "max-size", "64mb"])
+        client = server.client
+        client.rpush("queue", "old")
+        client.xadd("stream", {"a": 1})
+        client.function_load("#!lua name=l\nredis.register_function('f', function() end)")
+        self.fill(client)
+        digest = server.digest()
+        command = client.client().execute_command  # of one connection
+        self.assertEqual(command("MULTI"), b"OK")
+        self.assertEqual(command("DEL", "queue"), b"QUEUED")
+        self.refused("PXFULL", command, "RPUSH", "queue", "new")
+        self.refused("PXFULL", client.set, "other", "1")  # of another client
+        self.refused("Transaction discarded", command, "EXEC")
+        script = "redis.call('DEL', 'queue') return redis.call('RPUSH', 'queue', 'new')"
+        for words in (
+            ("EVAL", script, 0), ("EVALSHA", client.script_load(script), 0), ("FCALL", "f", 0),
+            ("XGROUP", "CREATE", "stream", "g", "0"),
+        ):
+            error = self.refused("PXFULL", client.execute_command, *words)
+            self.assertTrue(error.startswith("PXFULL"), error)
+        self.assertEqual(client.eval_ro("return redis.call('LLEN', 'queue')", 0), 1)
+        self.assertEqual(server.digest(), digest)
+        server.restart()
+        self.assertEqual(server.digest(), digest)
+
+    def test_full_pool_knows_renamed_commands(self):
+        server = self.server(
+            arguments=[*KEYSPACE, "max-size", "64mb"],
+            options=["--rename-command", "RPUSH", "fill", "--rename-command", "DEL", "RPUSH"],
+        )
+        command = server.client.execute_command
+        command("fill", "queue", "old")
+        self.fill(server.client)
+        self.refused("PXFULL", command, "FILL", "queue", "new")
+        self.assertEqual(command("RPUSH", "queue"), 1)  # which is DEL
+
+    def test_oversize_refuses_units_whole(self):
+        arguments = [*KEYSPACE, "max-value", "1mb", "oversize", "refuse"]
+        client = self.server(arguments=arguments).client
+        large = "x" * (2 << 20)
+        client.rpush("queue", "old")
+        command = client.client().execute_command
+        command("MULTI")
+        command("DEL", "queue")
+        self.refused("PXSIZE", command, "SET", "k", large)
+        self.refused("Transaction discarded", command, "EXEC")
+        script = "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], ARGV[1])"
+        self.refused("PXSIZE", client.eval, script, 1, "queue", large)
+        self.assertEqual(client.lrange("queue", 0, -1), [b"old"])
+        grown = "redis.call('DEL', 'k') redis.call('SET', 'k', string.rep('x', ARGV[1]))"
+        client.eval(grown, 0, 2 << 20)  # not known before: it goes on as a whole
+        self.assertEqual(client.strlen("k"), 2 << 20)
 
     def test_oversize(self):
         server = self.server(arguments=[*KEYSPACE, "max-value", "1mb"])

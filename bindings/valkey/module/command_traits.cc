@@ -1,0 +1,77 @@
+#include "command_traits.h"
+
+#include <algorithm>
+
+namespace perdix::valkey {
+namespace {
+
+// Places in the reply to COMMAND INFO.
+constexpr std::size_t kName = 0;
+constexpr std::size_t kFlags = 2;
+constexpr std::size_t kSubcommands = 9;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return result;
+}
+
+std::string_view text_of(RedisModuleCallReply* reply) {
+  std::size_t size = 0;
+  const char* bytes = reply != nullptr ? RedisModule_CallReplyStringPtr(reply, &size) : nullptr;
+  return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
+}
+
+bool has_flag(RedisModuleCallReply* flags, std::string_view wanted) {
+  const std::size_t count = RedisModule_CallReplyLength(flags);
+  for (std::size_t i = 0; i < count; ++i)
+    if (text_of(RedisModule_CallReplyArrayElement(flags, i)) == wanted) return true;
+  return false;
+}
+
+CommandTraits decode(RedisModuleCallReply* info) {
+  RedisModuleCallReply* flags = RedisModule_CallReplyArrayElement(info, kFlags);
+  RedisModuleCallReply* subcommands = RedisModule_CallReplyArrayElement(info, kSubcommands);
+  CommandTraits traits;
+  traits.name = lower(text_of(RedisModule_CallReplyArrayElement(info, kName)));
+  traits.writes = has_flag(flags, "write");
+  traits.adds = has_flag(flags, "denyoom");
+  // The server has no flag for these; no other command has both. EVAL_RO and its like only read.
+  traits.runs_script = has_flag(flags, "noscript") && has_flag(flags, "no_mandatory_keys") &&
+                       !has_flag(flags, "readonly");
+  traits.has_subcommands = subcommands != nullptr && RedisModule_CallReplyLength(subcommands) > 0;
+  return traits;
+}
+
+}  // namespace
+
+std::optional<CommandTraits> traits_of(Context* context, std::string_view word) {
+  const CallReply reply(
+      RedisModule_Call(context, "COMMAND", "cb", "INFO", word.data(), word.size()));
+  RedisModuleCallReply* info = reply.element(0);
+  if (info == nullptr || RedisModule_CallReplyType(info) != REDISMODULE_REPLY_ARRAY)
+    return std::nullopt;
+  return decode(info);
+}
+
+const CommandTraits* KnownCommands::find(RedisModuleCommandFilterCtx* command) {
+  std::string word = lower(view(RedisModule_CommandFilterArgGet(command, 0)));
+  const CommandTraits* traits = find(word);
+  if (traits == nullptr || !traits->has_subcommands ||
+      RedisModule_CommandFilterArgsCount(command) < 2)
+    return traits;
+  word.append("|").append(lower(view(RedisModule_CommandFilterArgGet(command, 1))));
+  return find(word);
+}
+
+/// Words that are no command are not remembered: clients may send any number of them.
+const CommandTraits* KnownCommands::find(const std::string& word) {
+  const auto found = known_.find(word);
+  if (found != known_.end()) return &found->second;
+  auto traits = traits_of(context_, word);
+  return traits ? &known_.emplace(word, std::move(*traits)).first->second : nullptr;
+}
+
+}  // namespace perdix::valkey
