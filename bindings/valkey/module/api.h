@@ -96,6 +96,7 @@ class CallReply {
   }
 
   bool is_string() const { return type() == REDISMODULE_REPLY_STRING; }
+  bool is_null() const { return reply_ == nullptr; }
   bool is_error() const { return reply_ == nullptr || type() == REDISMODULE_REPLY_ERROR; }
 
   /// An element of an array; null if there is none. It lives as long as this.

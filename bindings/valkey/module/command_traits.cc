@@ -62,7 +62,8 @@ const CommandTraits* KnownCommands::find(RedisModuleCommandFilterCtx* command) {
   if (traits == nullptr || !traits->has_subcommands ||
       RedisModule_CommandFilterArgsCount(command) < 2)
     return traits;
-  word.append("|").append(lower(view(RedisModule_CommandFilterArgGet(command, 1))));
+  word.push_back('|');
+  word.append(lower(view(RedisModule_CommandFilterArgGet(command, 1))));
   return find(word);
 }
 

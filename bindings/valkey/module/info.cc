@@ -51,6 +51,7 @@ void show_keyspace(RedisModuleInfoCtx* info) {
   number(info, "refuses_writes", module().refusal().refuses() ? 1 : 0);
   number(info, "device_failed", module().refusal().device_failed() ? 1 : 0);
   number(info, "restored_keys", module().restorer().keys());
+  number(info, "unreadable_keys", module().restorer().unreadable());
   number(info, "restore_microseconds",
          static_cast<std::uint64_t>(module().restorer().seconds() * 1e6));
 }

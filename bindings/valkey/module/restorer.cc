@@ -12,12 +12,16 @@ namespace {
 constexpr const char* kAlone = "blbcc";
 constexpr const char* kReplicated = "!blbcc";
 
+/// Whether the server took it. A node of a cluster refuses the command now, or for this slot.
+/// Throws unsupported if the server can't read the value.
 bool restore_dump(Context* context, const char* how, const Record& record, std::string_view name) {
   const long long expires = record.expires == Record::kNever ? 0 : record.expires;
-  return !CallReply(RedisModule_Call(context, "RESTORE", how, name.data(), name.size(), expires,
-                                     record.payload.data(), record.payload.size(), "REPLACE",
-                                     "ABSTTL"))
-              .is_error();
+  const CallReply reply(RedisModule_Call(context, "RESTORE", how, name.data(), name.size(), expires,
+                                         record.payload.data(), record.payload.size(), "REPLACE",
+                                         "ABSTTL"));
+  if (reply.is_null()) return false;
+  if (reply.is_error()) throw Error(Errc::unsupported, std::string(reply.bytes()));
+  return true;
 }
 
 /// By a command, so that the server encodes the string as it would a client's.
@@ -99,7 +103,8 @@ void Restorer::finish(Context* context) {
   starting_ = false;
   write_through_.set_active(true);
   if (!pool_knows_) adopt_loaded(context);
-  tables_.drop_orphans();
+  // What could not be read may have tables.
+  if (unreadable_ == 0) tables_.drop_orphans();
   for (const std::uint32_t space : catalogue_.abandoned()) reaper_.erase_space(space);
   failed_ = false;
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -116,33 +121,54 @@ void Restorer::give_keys(Context* context) {
 
 void Restorer::give_key(Context* context, int database, std::string_view name,
                         std::string_view bytes) {
-  const Record record = decode_record(bytes);
   const SelectedDatabase selected(context, database);
   if (!selected.exists())
     throw Error(Errc::invalid_argument, "the pool has keys of database " +
                                             std::to_string(database) +
                                             ", which this server has not: raise `databases`");
-  if (record.type == Record::Type::table) {
-    const String key_name(name);
-    give_table(context, key_name.get(), table_in(record), record.expires);
-    write_through_.remember(database, name);
-  } else if (!give_native(context, record, name)) {
-    return;
-  }
-  ++keys_;
+  give_or_refuse(context, database, name, [&] {
+    const Record record = decode_record(bytes);
+    if (record.type == Record::Type::table) write_through_.remember(database, name);
+    return give_value(context, record, name);
+  });
 }
 
-bool Restorer::give_native(Context* context, const Record& record, std::string_view name) {
-  if (record.type == Record::Type::text) {
-    if (!set_text(context, record, name)) set_text_directly(context, record, name);
-    return true;
+/// give() says whether the server has the key now.
+template <class Give>
+void Restorer::give_or_refuse(Context* context, int database, std::string_view name, Give give) {
+  try {
+    if (give()) ++keys_;
+  } catch (const Error& error) {
+    if (error.code() != Errc::unsupported && error.code() != Errc::corrupt) throw;
+    const std::string what = "the key '" + std::string(name) + "' of database " +
+                             std::to_string(database) + " can't be read: " + error.what();
+    if (!settings_.skips_unreadable())
+      throw Error(error.code(), what +
+                                    "; start the server and the module that wrote the pool, or "
+                                    "load this one with `unreadable skip` to go without such keys");
+    ++unreadable_;
+    log(context, "warning", what);
   }
+}
+
+bool Restorer::give_value(Context* context, const Record& record, std::string_view name) {
+  switch (record.type) {
+    case Record::Type::table:
+      give_table(context, String(name).get(), table_in(record), record.expires);
+      return true;
+    case Record::Type::text:
+      if (!set_text(context, record, name)) set_text_directly(context, record, name);
+      return true;
+    case Record::Type::dump: return give_dump(context, record, name);
+  }
+  throw Error(Errc::unsupported,
+              "its record has the unknown type " + std::to_string(static_cast<int>(record.type)));
+}
+
+bool Restorer::give_dump(Context* context, const Record& record, std::string_view name) {
   if (restore_dump(context, kAlone, record, name)) return true;
-  if (in_cluster()) {
-    waits_for_cluster_ = true;
-  } else {
-    log(context, "warning", "the server did not take back the key '" + std::string(name) + "'");
-  }
+  if (!in_cluster()) throw Error(Errc::unsupported, "the server refuses RESTORE");
+  waits_for_cluster_ = true;
   return false;
 }
 
@@ -152,28 +178,27 @@ void Restorer::on_turn(Context* context) {
   if (is_replica()) return;  // its primary has them
   failed_ = true;
   write_through_.set_active(false);
-  catalogue_.for_each([&](int, std::string_view name, std::string_view bytes) {
+  catalogue_.for_each([&](int database, std::string_view name, std::string_view bytes) {
     const Record record = decode_record(bytes);
     if (record.type != Record::Type::dump) return;
-    if (restore_dump(context, kReplicated, record, name)) {
-      ++keys_;
-    } else {
-      log(context, "warning",
-          "the slot of the key '" + std::string(name) +
-              "' belongs to another node: the key stays away");
-    }
+    give_or_refuse(context, database, name, [&] { return give_waiting(context, record, name); });
   });
   write_through_.set_active(true);
   failed_ = false;
 }
 
+bool Restorer::give_waiting(Context* context, const Record& record, std::string_view name) {
+  if (restore_dump(context, kReplicated, record, name)) return true;
+  log(context, "warning",
+      "the slot of the key '" + std::string(name) +
+          "' belongs to another node: the key stays away");
+  return false;
+}
+
 void Restorer::give_table(Context* context, RedisModuleString* name, std::uint64_t id,
                           long long expires) {
   auto table = tables_.adopt(id);
-  if (table == nullptr) {
-    log(context, "warning", "the pool has lost table " + std::to_string(id));
-    return;
-  }
+  if (table == nullptr) throw Error(Errc::corrupt, "the pool has no table " + std::to_string(id));
   const Key key(context, name, REDISMODULE_READ | REDISMODULE_WRITE);
   set_table(key.get(), std::move(table));
   if (expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), expires);

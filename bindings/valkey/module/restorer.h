@@ -5,6 +5,10 @@
 // the module, and how a backup comes back. The keys appear when the server has loaded its file; if
 // it has none, in the first turn of its event loop, before it reads from any client.
 //
+// A server never serves without all keys of its pool: a later write would destroy what it could not
+// read. A record of a newer server or module, or a damaged one, is an error that ends the start.
+// Settings::unreadable `skip` overrides that.
+//
 // In a cluster the server executes no RESTORE before the cluster is up. Until then it refuses
 // clients' commands too, so native keys that need one appear at the moment that the cluster is up.
 #pragma once
@@ -51,14 +55,22 @@ class Restorer {
   bool failed() const noexcept { return failed_; }
 
   std::uint64_t keys() const noexcept { return keys_; }
+
+  /// Keys of the pool that the server could not read, and is without.
+  std::uint64_t unreadable() const noexcept { return unreadable_; }
+
   double seconds() const noexcept { return seconds_; }
 
  private:
   void finish(Context* context);
   void give_keys(Context* context);
   void give_key(Context* context, int database, std::string_view name, std::string_view bytes);
-  bool give_native(Context* context, const Record& record, std::string_view name);
+  bool give_value(Context* context, const Record& record, std::string_view name);
+  bool give_dump(Context* context, const Record& record, std::string_view name);
+  bool give_waiting(Context* context, const Record& record, std::string_view name);
   void give_table(Context* context, RedisModuleString* name, std::uint64_t id, long long expires);
+  template <class Give>
+  void give_or_refuse(Context* context, int database, std::string_view name, Give give);
   void clear_loaded(Context* context);
   void adopt_loaded(Context* context);
 
@@ -75,6 +87,7 @@ class Restorer {
   bool pool_knows_ = false;
   bool waits_for_cluster_ = false;
   std::uint64_t keys_ = 0;
+  std::uint64_t unreadable_ = 0;
   double seconds_ = 0;
 };
 

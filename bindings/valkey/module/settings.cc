@@ -21,11 +21,13 @@ std::array kDurabilityNames{"automatic", "process", "power"};
 constexpr std::array kDurabilities{0, 1, 2};
 std::array kModeNames{"tables", "keyspace"};
 std::array kOversizeNames{"warn", "refuse"};
+std::array kUnreadableNames{"refuse", "skip"};
 constexpr std::array kTwo{0, 1};
 
 const Choices kDurabilityChoices{kDurabilityNames, kDurabilities};
 const Choices kModeChoices{kModeNames, kTwo};
 const Choices kOversizeChoices{kOversizeNames, kTwo};
+const Choices kUnreadableChoices{kUnreadableNames, kTwo};
 
 [[noreturn]] void refuse(std::string_view name, std::string_view value, const std::string& wanted) {
   throw Error(Errc::invalid_argument,
@@ -86,11 +88,13 @@ void take_argument(Settings& settings, std::string_view name, std::string_view v
     settings.max_value = bytes(name, value);
   } else if (name == "oversize") {
     settings.oversize = choice(name, value, kOversizeChoices);
+  } else if (name == "unreadable") {
+    settings.unreadable = choice(name, value, kUnreadableChoices);
   } else {
-    throw Error(
-        Errc::invalid_argument,
-        "the module has no argument '"s.append(name) +
-            "': path, durability, mode, engine, dram-budget, max-size, max-value, oversize");
+    throw Error(Errc::invalid_argument,
+                "the module has no argument '"s.append(name) +
+                    "': path, durability, mode, engine, dram-budget, max-size, max-value, "
+                    "oversize, unreadable");
   }
 }
 
@@ -162,6 +166,7 @@ void load_settings(Context* context, Arguments arguments, Settings& settings) {
   register_choice(context, "mode", settings.mode, kModeChoices, kFixed);
   register_choice(context, "oversize", settings.oversize, kOversizeChoices,
                   REDISMODULE_CONFIG_DEFAULT);
+  register_choice(context, "unreadable", settings.unreadable, kUnreadableChoices, kFixed);
   register_number(context, "dram-budget", settings.dram_budget, REDISMODULE_CONFIG_DEFAULT);
   register_number(context, "max-value", settings.max_value, REDISMODULE_CONFIG_DEFAULT);
   register_number(context, "max-size", settings.max_size, kFixed);

@@ -24,6 +24,11 @@ enum class Oversize : int {
   refuse = 1,  ///< a command with a larger argument gets an error and is not executed
 };
 
+enum class Unreadable : int {
+  refuse = 0,  ///< a server that can't take all keys from the pool does not start
+  skip = 1,    ///< it starts without them; they stay in the pool until they are written again
+};
+
 struct Settings {
   static constexpr long long kDefaultMaxValue = 64LL << 20;
 
@@ -35,9 +40,11 @@ struct Settings {
   long long max_size = 0;         ///< PoolOptions::max_size
   long long max_value = kDefaultMaxValue;  ///< bytes of a native value that are no surprise
   int oversize = static_cast<int>(Oversize::warn);
+  int unreadable = static_cast<int>(Unreadable::refuse);
 
   bool keeps_native_keys() const { return mode == static_cast<int>(Mode::keyspace); }
   bool refuses_oversize() const { return oversize == static_cast<int>(Oversize::refuse); }
+  bool skips_unreadable() const { return unreadable == static_cast<int>(Unreadable::skip); }
 };
 
 /// Fills in the settings and makes the server know them. They must stay where they are. Throws

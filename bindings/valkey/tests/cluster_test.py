@@ -128,6 +128,16 @@ class ClusterTest(ServerTest):
             self.assertEqual(client.llen(f"list{i}"), 10)
             self.assertEqual(client.hget(f"hash{i}", "a"), str(i).encode())
 
+    def test_refuses_to_serve_without_all_keys(self):
+        """A node gives its native keys back when the cluster is up, and ends if it can't."""
+        nodes = self.create(3, arguments=["mode", "keyspace"])
+        self.connect(nodes[0]).rpush("list", *range(50))
+        node = next(n for n in nodes if n.client.dbsize() == 1)
+        dump = node.client.dump("list")
+        node.kill()
+        node.rewrite(dump, dump[:-10] + b"\xff\xff" + dump[-8:])  # of a much newer server
+        self.refuses_to_start(node, "the key 'list' of database 0 can't be read")
+
     def test_kills_of_nodes(self):
         """Nodes without replicas are killed under load and restarted; nothing told is missing."""
         random_number = random.Random(seed())

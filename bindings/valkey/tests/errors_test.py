@@ -3,18 +3,12 @@
 import os
 import subprocess
 
-from servers import PATIENCE, ServerTest, redis, unittest, wait_for
+from servers import ServerTest, redis, unittest, wait_for
 
 KEYSPACE = ["mode", "keyspace"]
 
 
 class ErrorsTest(ServerTest):
-    def refuses_to_start(self, server, text):
-        server.start(wait=False)
-        server.process.wait(PATIENCE)
-        self.assertIn(text, server.log())
-        self.assertGreater(server.process.returncode, 0)  # no signal
-
     def test_pool_in_use(self):
         first = self.server("first")
         second = self.server("second", start=False)
@@ -28,10 +22,60 @@ class ErrorsTest(ServerTest):
         self.refuses_to_start(server, "pool")
         self.assertEqual(server.pool.read_bytes()[:7], b"no pool")
 
+    def test_refuses_to_serve_without_all_keys(self):
+        """What it can't read a later write would destroy."""
+        server = self.server(arguments=KEYSPACE)
+        server.client.set("text", "1")
+        server.client.rpush("queue", *[f"job{i}" for i in range(50)])
+        server.client.execute_command("SELECT", 3)
+        server.client.rpush("other", *[f"task{i}" for i in range(50)])
+        server.client.execute_command("SELECT", 0)
+        digest = server.digest()
+        dump = server.client.dump("queue")
+        version = dump[:-10] + b"\xff\xff" + dump[-8:]  # of a server that is much newer
+        never = b"\xff" * 8
+        for old, new, why in (
+            (dump, version, "version or checksum"),
+            (b"\x03" + never + dump, b"\x09" + never + dump, "unknown type 9"),
+        ):
+            server.kill()
+            server.rewrite(old, new)
+            self.refuses_to_start(server, "the key 'queue' of database 0 can't be read")
+            self.assertIn(why, server.log())
+            self.assertIn("`unreadable skip`", server.log())
+            server.arguments = [*KEYSPACE, "unreadable", "skip"]
+            for _ in range(2):
+                server.start()
+                self.assertEqual(server.client.keys(), [b"text"])
+                self.assertEqual(server.info("unreadable_keys"), 1)
+                server.kill()
+            server.arguments = KEYSPACE
+            server.rewrite(new, old)
+            server.start()
+            self.assertEqual(server.digest(), digest)
+
+    def test_refuses_to_serve_without_all_tables(self):
+        server = self.server()
+        for i in range(2):
+            server.client.execute_command("PX.PUT", f"table{i}", "a", "1")
+        server.kill()
+        record, unknown = (b"\x01" + b"\xff" * 8 + bytes([i]) + bytes(7) for i in (1, 9))
+        server.rewrite(record, unknown)
+        self.refuses_to_start(server, "the pool has no table 9")
+        server.arguments = ["unreadable", "skip"]
+        server.start()
+        self.assertEqual(server.client.keys(), [b"table1"])
+        server.kill()
+        server.rewrite(unknown, record)
+        server.arguments = []
+        server.start()
+        self.assertEqual(server.client.execute_command("PX.GET", "table0", "a"), b"1")
+
     def test_bad_arguments(self):
         for arguments, text in (
             (["durability", "always"], "automatic, process, power"),
             (["engine", "unheard-of"], "engine"),
+            (["unreadable", "maybe"], "refuse, skip"),
             (["colour", "red"], "no argument"),
             (["mode"], "pairs"),
         ):

@@ -156,6 +156,13 @@ class Server:
         self.process.wait(PATIENCE)
         self.client.close()
 
+    def rewrite(self, old, new):
+        """Replaces bytes in the pool. The server does not run."""
+        pool = self.pool.read_bytes()
+        if old not in pool:
+            raise AssertionError("the pool does not have these bytes")
+        self.pool.write_bytes(pool.replace(old, new))
+
     def restart(self, kill=True):
         self.kill() if kill else self.stop()
         return self.start()
@@ -211,6 +218,12 @@ class ServerTest(unittest.TestCase):
                 server.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.assertEqual(crashed, [], "a server has crashed")
+
+    def refuses_to_start(self, server, text):
+        server.start(wait=False)
+        server.process.wait(PATIENCE)
+        self.assertIn(text, server.log())
+        self.assertGreater(server.process.returncode, 0)  # no signal
 
     def server(self, name="server", arguments=(), options=(), start=True, module=True):
         server = Server(self.folder, name, arguments, options, module)
