@@ -173,7 +173,8 @@ bool Restorer::give_dump(Context* context, const Record& record, std::string_vie
 }
 
 void Restorer::on_turn(Context* context) {
-  if (!cluster_is_up(context)) return;
+  // While clients are paused nothing may be replicated.
+  if (RedisModule_AvoidReplicaTraffic() != 0 || !cluster_is_up(context)) return;
   waits_for_cluster_ = false;
   if (is_replica()) return;  // its primary has them
   failed_ = true;

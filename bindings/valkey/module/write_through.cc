@@ -99,9 +99,12 @@ void WriteThrough::undo_move(Context* context, std::string_view event, int datab
   }
 }
 
+/// The server has yet to propagate the unit. If the unit began a CLIENT PAUSE, that must wait until
+/// then, and the end of any command begins it: those that show values would make the server abort.
+/// So such a unit is committed before the server sends replies.
 void WriteThrough::run_job(Context* context) {
   job_waits_ = false;
-  commit(context);
+  if (RedisModule_AvoidReplicaTraffic() == 0) commit(context);
 }
 
 void WriteThrough::before_sleep(Context* context) {

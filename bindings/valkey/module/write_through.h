@@ -7,7 +7,8 @@
 // is
 //
 // 1. a job after the event, on servers that have those (Valkey 8 and 9, Redis 7.2) and let the
-//    module make one, which they don't on a replica and while loading;
+//    module make one, which they don't on a replica and while loading, unless the unit paused
+//    clients;
 // 2. else the moment before the server waits for its sockets, or its routine if that is due before.
 //    It has then executed what clients had sent and has not written replies. All units of that
 //    moment become one change.

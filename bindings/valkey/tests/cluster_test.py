@@ -128,6 +128,20 @@ class ClusterTest(ServerTest):
             self.assertEqual(client.llen(f"list{i}"), 10)
             self.assertEqual(client.hget(f"hash{i}", "a"), str(i).encode())
 
+    def test_keys_come_back_after_a_pause(self):
+        """A node gives its native keys back, and replicates them, when it may write."""
+        nodes = self.create(3, arguments=["mode", "keyspace"])
+        self.connect(nodes[0]).rpush("list", *range(50))
+        node = next(n for n in nodes if n.client.dbsize() == 1)
+        node.kill()
+        node.options += ["--appendonly", "yes"]
+        node.start()
+        node.client.client_pause(100000, all=False)
+        wait_for(lambda: self.is_up(node), "the cluster does not come back")
+        self.assertEqual(node.client.dbsize(), 0)
+        node.client.client_unpause()
+        wait_for(lambda: node.client.llen("list") == 50, "the list does not come back")
+
     def test_refuses_to_serve_without_all_keys(self):
         """A node gives its native keys back when the cluster is up, and ends if it can't."""
         nodes = self.create(3, arguments=["mode", "keyspace"])

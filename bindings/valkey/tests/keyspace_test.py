@@ -122,6 +122,19 @@ class KeyspaceTest(ServerTest):
             pipeline.execute()
         self.assert_kept(server)
 
+    def test_a_transaction_that_pauses_clients(self):
+        """With an append-only file or a replica: the server has something to propagate."""
+        server = self.server(arguments=KEYSPACE, options=["--appendonly", "yes"])
+        with server.client.pipeline() as pipeline:
+            pipeline.rpush("list", "a")
+            pipeline.client_pause(100000, all=False)
+            pipeline.set("text", 1)
+            self.assertEqual(pipeline.execute(), [1, True, True])
+        self.assertTrue(server.client.ping())
+        server.restart()
+        self.assertEqual(server.client.lrange("list", 0, -1), [b"a"])
+        self.assertEqual(server.client.get("text"), b"1")
+
     def test_kills_whole_or_not_at_all(self):
         """Each transaction and script writes one number to all its keys."""
         random_number = random.Random(seed())
