@@ -69,6 +69,14 @@ void on_swap(Context* context, RedisModuleEvent, std::uint64_t, void* data) {
   });
 }
 
+void on_key(Context* context, RedisModuleEvent, std::uint64_t event, void* data) {
+  if (event == REDISMODULE_SUBEVENT_KEY_OVERWRITTEN) return;  // what comes instead has an event
+  handle(context, "the end of a key is not durable", [&] {
+    module().write_through().on_removal(static_cast<RedisModuleKeyInfo*>(data)->key,
+                                        event != REDISMODULE_SUBEVENT_KEY_DELETED);
+  });
+}
+
 void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   if (event == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) {
     if (module().restorer().waits_for_cluster())
@@ -102,6 +110,9 @@ void subscribe_to_events(Context* context) {
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_EventLoop, on_loop);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_CronLoop, on_cron);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Shutdown, on_shutdown);
+  // Redis 7.0 has no such event, and its contexts select the database of the change.
+  if (module().settings().keeps_native_keys())
+    RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Key, on_key);
   RedisModule_EventLoopAddOneShot(on_first_turn, nullptr);
 }
 

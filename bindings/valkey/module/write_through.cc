@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "databases.h"
 #include "module.h"
 #include "snapshot.h"
 
@@ -28,6 +29,10 @@ bool concerns_content_only(std::string_view event) {
 
 /// Events that no client's command causes.
 bool is_by_server(std::string_view event) { return event == "expired" || event == "evicted"; }
+
+/// Events of keys that are stored in a database of the command's choice. Valkey 9.1 selects the
+/// client's for them in a transaction.
+bool may_be_elsewhere(std::string_view event) { return event == "move_to" || event == "copy_to"; }
 
 }  // namespace
 
@@ -63,21 +68,40 @@ void WriteThrough::mark(int database, std::string_view name) {
   if (!again) marked_.push_back({database, std::string(name)});
 }
 
+void WriteThrough::mark_everywhere(Context* context, std::string_view name) {
+  for_each_database(context, [&](int database) {
+    if (RedisModule_DbSize(context) > 0) mark(database, name);
+  });
+}
+
 void WriteThrough::on_event(Context* context, const char* event, RedisModuleString* name) {
   if (!active_ || concerns_content_only(event)) return;
   const int database = RedisModule_GetSelectedDb(context);
-  if (refusal_.device_failed() && is_by_server(event)) {
-    // Reads go on, and no client waits for this.
-    failed_.insert({database, std::string(view(name))});
-    return;
+  if (refusal_.device_failed() && is_by_server(event)) return mark_failed(database, view(name));
+  if (may_be_elsewhere(event)) {
+    mark_everywhere(context, view(name));
+  } else {
+    mark(database, view(name));
   }
-  mark(database, view(name));
   undo_move(context, event, database);
   if (loading_) {
     if (marked_.size() >= kLoadBatch) commit(context);
     return;
   }
   arrange_commit(context);
+}
+
+void WriteThrough::on_removal(RedisModuleKey* key, bool by_server) {
+  if (!active_) return;
+  const int database = RedisModule_GetDbIdFromModuleKey(key);
+  const std::string_view name = view(RedisModule_GetKeyNameFromModuleKey(key));
+  if (refusal_.device_failed() && by_server) return mark_failed(database, name);
+  mark(database, name);
+}
+
+/// Reads go on, and no client waits for this.
+void WriteThrough::mark_failed(int database, std::string_view name) {
+  failed_.insert({database, std::string(name)});
 }
 
 void WriteThrough::arrange_commit(Context* context) {

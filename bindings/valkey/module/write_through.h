@@ -1,10 +1,15 @@
 // Keeps the catalogue as the server's keys are: after each command, script or transaction, and
 // before its reply leaves.
 //
-// What changes a key marks it: the server's keyspace events, and the data type's callbacks. At the
-// end of the unit all marked keys are looked up and their records applied as one atomic change
-// (Catalogue::apply), with the databases that the unit has flushed or exchanged. The end of a unit
-// is
+// What changes a key marks it: the server's keyspace events, its notices of keys that go, and the
+// data type's callbacks. An event's context selects the database of the client, which need not be
+// that of the change: MOVE and COPY store a key in another one, and CLUSTER FLUSHSLOT removes keys
+// from all. So what may be stored elsewhere is marked in each database, and the notice that a key
+// goes has the database of the key itself.
+//
+// At the end of the unit all marked keys are looked up and their records applied as one atomic
+// change (Catalogue::apply), with the databases that the unit has flushed or exchanged. The end of
+// a unit is
 //
 // 1. a job after the event, on servers that have those (Valkey 8 and 9, Redis 7.2) and let the
 //    module make one, which they don't on a replica and while loading, unless the unit paused
@@ -68,6 +73,10 @@ class WriteThrough {
   /// An event says that a key has changed: marks it, and sees to it that it is committed.
   void on_event(Context* context, const char* event, RedisModuleString* name);
 
+  /// Marks a key that the server is about to remove; `by_server`: since it has expired or is
+  /// evicted. It is still there, so the commit comes with the event that follows.
+  void on_removal(RedisModuleKey* key, bool by_server);
+
   /// Makes all marked keys durable. What the pool does not take stays marked.
   void commit(Context* context) noexcept;
 
@@ -102,6 +111,9 @@ class WriteThrough {
   /// Valkey 8.1 shows events in the context of the client itself, and leaves it in the database of
   /// the last one: after MOVE, in that to which the key was moved.
   void undo_move(Context* context, std::string_view event, int database);
+  /// A key that may be in any database that has keys.
+  void mark_everywhere(Context* context, std::string_view name);
+  void mark_failed(int database, std::string_view name);
   void arrange_commit(Context* context);
   void mark_refused();
   void retry_failed(Context* context);

@@ -212,6 +212,35 @@ class KeyspaceTest(ServerTest):
         client = redis.Redis(port=server.port, db=database, protocol=2)
         return {key: client.get(key) for key in client.keys()}
 
+    def test_changes_of_other_databases(self):
+        """MOVE and COPY store a key in another database than the one of the client."""
+        server = self.server(arguments=KEYSPACE)
+        for execute in (self.one_by_one, self.as_transaction, self.as_script):
+            for source, target in ((0, 1), (1, 0)):
+                client = redis.Redis(port=server.port, db=source, protocol=2)
+                client.flushall()
+                client.mset({"moved": 1, "copied": 2})
+                # COPY is the last: Valkey 8.1 leaves the client where the copy is.
+                copy = ["COPY copied copy DB", target]
+                execute(client, ["MOVE moved", target], ["SET own", 3], copy)
+                server.restart()
+                own, other = (self.content(server, database) for database in (source, target))
+                self.assertEqual(own, {b"copied": b"2", b"own": b"3"}, execute.__name__)
+                self.assertEqual(other, {b"moved": b"1", b"copy": b"2"}, execute.__name__)
+
+    def one_by_one(self, client, *commands):
+        for words, argument in commands:
+            client.execute_command(*words.split(), argument)
+
+    def as_transaction(self, client, *commands):
+        with client.pipeline() as pipeline:
+            self.one_by_one(pipeline, *commands)
+            pipeline.execute()
+
+    def as_script(self, client, *commands):
+        calls = (str([*words.split(), str(argument)])[1:-1] for words, argument in commands)
+        client.eval(" ".join(f"redis.call({call})" for call in calls), 0)
+
     def flush_and_fill(self, server, keys, told):
         """Returns the number of the last unit that was acknowledged."""
         client = server.connect()
