@@ -182,6 +182,7 @@ void Restorer::on_turn(Context* context) {
   catalogue_.for_each([&](int database, std::string_view name, std::string_view bytes) {
     const Record record = decode_record(bytes);
     if (record.type != Record::Type::dump) return;
+    const SelectedDatabase selected(context, database);  // not 0: Valkey 9 has cluster-databases
     give_or_refuse(context, database, name, [&] { return give_waiting(context, record, name); });
   });
   write_through_.set_active(true);

@@ -4,15 +4,16 @@ import random
 import subprocess
 import threading
 
-from servers import SERVERS, ServerTest, kills, redis, seed, unittest, wait_for
+from servers import KIND, SERVERS, ServerTest, kills, redis, seed, unittest, wait_for
 
 CLI = SERVERS / "valkey-8" / "valkey-cli"  # speaks to all servers
 NODE_TIMEOUT = 3000  # milliseconds
 
 
 class ClusterTest(ServerTest):
-    def nodes(self, count, arguments=()):
+    def nodes(self, count, arguments=(), options=()):
         options = [
+            *options,
             *("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT)),
             *("--cluster-config-file", "nodes.conf"),
         ]
@@ -151,6 +152,29 @@ class ClusterTest(ServerTest):
         node.kill()
         node.rewrite(dump, dump[:-10] + b"\xff\xff" + dump[-8:])  # of a much newer server
         self.refuses_to_start(node, "the key 'list' of database 0 can't be read")
+
+    @unittest.skipUnless(KIND == "valkey-9", "has one database in a cluster")
+    def test_numbered_databases(self):
+        """Each key comes back in its own database, and what left all of them stays away."""
+        options = ["--cluster-databases", 4]
+        node = self.nodes(1, arguments=["mode", "keyspace"], options=options)[0]
+        node.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        wait_for(lambda: self.is_up(node), "the cluster does not come up")
+        databases = [redis.Redis(port=node.port, db=number, protocol=2) for number in range(4)]
+        databases[0].set("user", "a string")
+        databases[2].hset("user", "a", "hash")
+        databases[3].rpush("queue", 1, 2)
+        databases[3].hset("gone", "a", "1")
+        slot = node.client.execute_command("CLUSTER KEYSLOT", "gone")
+        with databases[0].pipeline() as pipeline:
+            pipeline.execute_command("CLUSTER FLUSHSLOT", slot, "SYNC")
+            pipeline.execute()
+        for _ in range(2):
+            node.restart()
+            wait_for(lambda: self.is_up(node), "the cluster does not come back")
+            found = [{key: db.type(key) for key in db.keys()} for db in databases]
+            expected = [{b"user": b"string"}, {}, {b"user": b"hash"}, {b"queue": b"list"}]
+            self.assertEqual(found, expected)
 
     def test_kills_of_nodes(self):
         """Nodes without replicas are killed under load and restarted; nothing told is missing."""
