@@ -45,6 +45,11 @@ class String {
   RedisModuleString* string_;
 };
 
+/// Opens a key for a look that the server does not take for a client's: it changes no statistics
+/// and no age of the key, and causes no event. Redis 7.0 knows the first flag of these only.
+constexpr int kPeek = REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOTOUCH |
+                      REDISMODULE_OPEN_KEY_NONOTIFY | REDISMODULE_OPEN_KEY_NOSTATS;
+
 /// An open key; null if it is absent and opened for reading.
 class Key {
  public:

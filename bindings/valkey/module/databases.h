@@ -18,6 +18,11 @@ void for_each_database(Context* context, Visit visit) {
   }
 }
 
+/// Whether the selected database has a key.
+inline bool is_present(Context* context, RedisModuleString* name) {
+  return Key(context, name, kPeek).get() != nullptr;
+}
+
 /// The names of all keys of the selected database that `wanted` agrees to: wanted(open key).
 template <class Wanted>
 std::vector<std::string> key_names(Context* context, Wanted wanted) {

@@ -66,6 +66,7 @@ void on_swap(Context* context, RedisModuleEvent, std::uint64_t, void* data) {
   handle(context, "a SWAPDB is not durable", [&] {
     const auto* swapped = static_cast<RedisModuleSwapDbInfo*>(data);
     module().write_through().swap(context, swapped->dbnum_first, swapped->dbnum_second);
+    module().stream_watch().on_swap();
   });
 }
 
@@ -81,6 +82,8 @@ void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   if (event == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) {
     if (module().restorer().waits_for_cluster())
       handle_start(context, [&] { module().restorer().on_turn(context); });
+    handle(context, "what readers were served is not durable",
+           [&] { module().stream_watch().before_sleep(context); });
     module().write_through().before_sleep(context);
   } else {
     module().write_through().after_sleep();

@@ -39,7 +39,7 @@ std::optional<std::string> record_of(Context* context, int database, std::string
                                      bool native) {
   const SelectedDatabase selected(context, database);
   const String key_name(name);
-  const Key key(context, key_name.get(), REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOTOUCH);
+  const Key key(context, key_name.get(), kPeek);
   if (key.get() == nullptr) return std::nullopt;
   const long long expires = expiry_of(key.get());
   if (const TableValue* value = table_value(key.get()); value != nullptr)

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
+
+#include "databases.h"
+#include "transactions.h"
 
 namespace perdix::valkey {
 namespace {
@@ -29,18 +34,23 @@ bool changes_first_argument(std::string_view name) {
                      [name](const char* command) { return is_word(name, command); });
 }
 
-/// The streams that a command for groups changes.
-std::vector<std::string> streams_of(RedisModuleCommandFilterCtx* command, int count) {
-  const std::string_view name = argument(command, 0);
-  if (count > 1 && changes_first_argument(name)) return {std::string(argument(command, 1))};
-  if (!is_word(name, "XREADGROUP")) return {};
+/// The streams of an XREADGROUP, and whether it may block.
+struct Read {
+  std::vector<std::string_view> streams;
+  bool blocks = false;
+};
+
+Read read_of(RedisModuleCommandFilterCtx* command, int count) {
+  Read read;
   int place = 1;
-  while (place < count && !is_word(argument(command, place), "STREAMS")) ++place;
+  while (place < count && !is_word(argument(command, place), "STREAMS")) {
+    read.blocks = read.blocks || is_word(argument(command, place), "BLOCK");
+    place += is_word(argument(command, place), "GROUP") ? 3 : 1;  // with any two names
+  }
   // Behind STREAMS: all names, then as many positions.
-  std::vector<std::string> names;
   for (int left = (count - place - 1) / 2; left > 0; --left)
-    names.emplace_back(argument(command, ++place));
-  return names;
+    read.streams.push_back(argument(command, ++place));
+  return read;
 }
 
 unsigned long long client_of(RedisModuleCommandFilterCtx* command) {
@@ -59,30 +69,62 @@ void StreamWatch::install(Context* context) {
 void StreamWatch::look_at(RedisModuleCommandFilterCtx* command) {
   const std::string_view name = argument(command, 0);
   if (name.empty()) return;
-  if ((name[0] | 0x20) == 'x') {
-    for (const std::string& stream :
-         streams_of(command, RedisModule_CommandFilterArgsCount(command)))
-      mark(client_of(command), stream);
-  } else if (!seen_.empty() && is_word(name, "EXEC")) {
-    mark_queued(client_of(command));
+  const int count = RedisModule_CommandFilterArgsCount(command);
+  if ((name[0] | 0x20) != 'x') {
+    if (!seen_.empty() && is_word(name, "EXEC")) mark_queued(client_of(command));
+  } else if (count > 1 && changes_first_argument(name)) {
+    mark(client_of(command), {std::string(argument(command, 1))});
+  } else if (is_word(name, "XREADGROUP")) {
+    const Read read = read_of(command, count);
+    const Names streams(read.streams.begin(), read.streams.end());
+    mark(client_of(command), streams);
+    if (!read.blocks) return;
+    awaited_.insert(streams.begin(), streams.end());
+    woken_.insert(streams.begin(), streams.end());  // the next look forgets what is not there
   }
 }
 
-void StreamWatch::mark(unsigned long long client, const std::string& name) {
-  // A filter is not told the database. Each that may have the stream is looked at.
-  for (int database = 0; database < catalogue_.databases(); ++database)
-    write_through_.mark(database, name);
-  seen_[client].insert(name);
+void StreamWatch::mark(unsigned long long client, const Names& streams) {
+  mark_in_all(streams);
+  if (client == kAnyClient || is_open(client)) seen_[client].insert(streams.begin(), streams.end());
 }
 
 void StreamWatch::mark_queued(unsigned long long client) {
   const auto found = seen_.find(client);
   if (found == seen_.end()) return;
-  for (const std::string& name : found->second)
-    for (int database = 0; database < catalogue_.databases(); ++database)
-      write_through_.mark(database, name);
+  mark_in_all(found->second);
   // Another client may have queued some of these, too, if the server does not tell them apart.
   if (client != kAnyClient) seen_.erase(found);
+}
+
+/// A filter is not told the database. Each that may have the stream is looked at.
+void StreamWatch::mark_in_all(const Names& streams) {
+  for (const std::string& name : streams)
+    for (int database = 0; database < catalogue_.databases(); ++database)
+      write_through_.mark(database, name);
+}
+
+void StreamWatch::on_event(std::string_view name) {
+  if (awaited_.find(name) != awaited_.end()) woken_.emplace(name);
+}
+
+void StreamWatch::on_swap() { woken_ = awaited_; }
+
+/// The end of a stream ends the wait of its readers.
+void StreamWatch::before_sleep(Context* context) {
+  for (const std::string& name : std::exchange(woken_, {}))
+    if (!mark_where_present(context, name)) awaited_.erase(name);
+}
+
+bool StreamWatch::mark_where_present(Context* context, const std::string& name) {
+  bool present = false;
+  const String key(name);
+  for_each_database(context, [&](int database) {
+    if (RedisModule_DbSize(context) == 0 || !is_present(context, key.get())) return;
+    write_through_.mark(database, name);
+    present = true;
+  });
+  return present;
 }
 
 }  // namespace perdix::valkey

@@ -3,12 +3,6 @@
 namespace perdix::valkey {
 namespace {
 
-bool is_open(unsigned long long client) {
-  RedisModuleClientInfoV1 info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
-  return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
-         (info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI) != 0;
-}
-
 /// A line of the list for each client: name=value, separated by spaces. The flag of a client with
 /// an open transaction is x.
 bool any_is_open(Context* context) {
@@ -23,6 +17,12 @@ bool any_is_open(Context* context) {
 }
 
 }  // namespace
+
+bool is_open(unsigned long long client) {
+  RedisModuleClientInfoV1 info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+  return RedisModule_GetClientInfoById(&info, client) == REDISMODULE_OK &&
+         (info.flags & REDISMODULE_CLIENTINFO_FLAG_MULTI) != 0;
+}
 
 bool Transactions::may_hold(Context* context, RedisModuleCommandFilterCtx* command) {
   if (RedisModule_CommandFilterGetClientId != nullptr)

@@ -9,6 +9,9 @@
 
 namespace perdix::valkey {
 
+/// Whether a client has an open transaction. For servers that say whose command a filter sees.
+bool is_open(unsigned long long client);
+
 class Transactions {
  public:
   /// A client sends MULTI, or may have done so unseen.

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kLoadBatch = 1000;
 
 int on_keyspace_event(Context* context, int, const char* event, RedisModuleString* name) {
+  module().stream_watch().on_event(view(name));
   module().write_through().on_event(context, event, name);
   return REDISMODULE_OK;
 }

@@ -365,15 +365,53 @@ class KeyspaceTest(ServerTest):
         client.xreadgroup("g", "alice", {"st": ">"}, noack=True)
         self.assert_kept_groups(server)
 
-    def assert_kept_groups(self, server):
+    def assert_kept_groups(self, server, stream="st", group="g"):
         def groups():
-            pending = server.client.xpending_range("st", "g", "-", "+", 10)
+            pending = server.client.xpending_range(stream, group, "-", "+", 10)
             entries = [(entry["message_id"], entry["consumer"]) for entry in pending]
-            return entries, server.client.xinfo_groups("st")[0]["last-delivered-id"]
+            return entries, server.client.xinfo_groups(stream)[0]["last-delivered-id"]
 
         before = groups()
         server.restart()
         self.assertEqual(groups(), before)
+        return before[0]
+
+    def test_blocked_readers(self):
+        """An entry that a blocked reader is given is a change without an event, too."""
+        server = self.server(arguments=KEYSPACE)
+        for group in ("g", "STREAMS", "block"):
+            for add in (self.one_by_one, self.as_transaction, self.as_script):
+                for stream in ("st", "other"):
+                    server.client.flushall()
+                    server.client.xgroup_create("st", group, mkstream=True)
+                    server.client.xgroup_create("other", group, mkstream=True)
+                    reader = self.blocked_reader(server, group)
+                    add(server.client, ["SET a", 1], [f"XADD {stream} * f", 1], ["SET b", 1])
+                    reader.join()
+                    self.assertEqual(len(self.assert_kept_groups(server, stream, group)), 1)
+
+    def test_blocked_readers_and_exchanged_databases(self):
+        """The entry is in the stream of another database, which takes the place of the reader's."""
+        server = self.server(arguments=KEYSPACE)
+        other = redis.Redis(port=server.port, db=1, protocol=2)
+        for client in (server.client, other):
+            for stream in ("st", "other"):
+                client.xgroup_create(stream, "g", mkstream=True)
+                client.xgroup_createconsumer(stream, "g", "alice")  # or an event tells of her
+        other.xadd("st", {"f": "v"})
+        reader = self.blocked_reader(server, "g")
+        server.client.swapdb(0, 1)
+        reader.join()
+        self.assertEqual(len(self.assert_kept_groups(server)), 1)
+
+    def blocked_reader(self, server, group):
+        """A consumer that waits for an entry of two streams and ends when it has one."""
+        client = server.connect()
+        words = ("XREADGROUP", "GROUP", group, "alice", "BLOCK", 0, "STREAMS", "st", "other")
+        reader = threading.Thread(target=lambda: client.execute_command(*words, ">", ">"))
+        reader.start()
+        wait_for(lambda: server.client.info("clients")["blocked_clients"] == 1, "no client waits")
+        return reader
 
 
 if __name__ == "__main__":
