@@ -1,6 +1,7 @@
 #include "write_through.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 #include "databases.h"
@@ -12,6 +13,13 @@ namespace {
 
 // Keys that a load may mark before they are committed.
 constexpr std::size_t kLoadBatch = 1000;
+
+// Keys that are tried before more of their kind.
+constexpr std::size_t kProbe = 16;
+
+// How long a node of a cluster that was promoted may keep the others waiting. They count in
+// seconds.
+constexpr std::chrono::milliseconds kPatience{500};
 
 int on_keyspace_event(Context* context, int, const char* event, RedisModuleString* name) {
   module().stream_watch().on_event(view(name));
@@ -134,6 +142,7 @@ void WriteThrough::run_job(Context* context) {
 
 void WriteThrough::before_sleep(Context* context) {
   commit(context);
+  store_refused(context);
   if (unacknowledged_) close_clients(context);
   asleep_ = true;
 }
@@ -219,14 +228,32 @@ void WriteThrough::try_again(Context* context) {
   // First what this turn has changed: a later change would take the list of spaces along, with the
   // flushes of these units, but without the keys that they have stored.
   commit(context);
-  mark_refused();
   retry_failed(context);
 }
 
-void WriteThrough::mark_refused() {
-  if (refused_.empty() || is_replica()) return;
-  for (std::size_t i = 0; i < kLoadBatch && !refused_.empty(); ++i)
-    marked_.push_back(std::move(refused_.extract(refused_.begin()).value()));
+/// A replica that was promoted has these in memory only. It stores them before it sends a reply,
+/// but does not keep its cluster waiting for longer than kPatience in a turn.
+void WriteThrough::store_refused(Context* context) {
+  if (refused_.empty() || is_replica() || refusal_.refuses()) return;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::size_t limit = kProbe;  // the server may refuse them still
+  std::size_t left = 0;
+  do {
+    left = refused_.size();
+    mark_refused(limit);
+    commit(context);
+    limit = kLoadBatch;
+  } while (!refused_.empty() && refused_.size() < left && std::chrono::steady_clock::now() < end);
+}
+
+/// In turn, since some may be refused for long.
+void WriteThrough::mark_refused(std::size_t limit) {
+  for (std::size_t i = 0; i < limit && !refused_.empty(); ++i) {
+    auto next = refused_.upper_bound(tried_);
+    if (next == refused_.end()) next = refused_.begin();
+    tried_ = *next;
+    marked_.push_back(std::move(refused_.extract(next).value()));
+  }
 }
 
 /// No client waits for these any more.

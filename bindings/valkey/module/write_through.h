@@ -90,7 +90,7 @@ class WriteThrough {
   /// While a file or a full synchronisation is loaded, keys are committed in batches.
   void set_loading(bool loading) { loading_ = loading; }
 
-  /// Tries again what the server did not show or the pool did not take. To be called now and then.
+  /// Tries again what the pool did not take. To be called now and then.
   void try_again(Context* context);
 
   /// Between these the server writes replies and waits.
@@ -115,7 +115,8 @@ class WriteThrough {
   void mark_everywhere(Context* context, std::string_view name);
   void mark_failed(int database, std::string_view name);
   void arrange_commit(Context* context);
-  void mark_refused();
+  void store_refused(Context* context);
+  void mark_refused(std::size_t limit);
   void retry_failed(Context* context);
   void close_clients(Context* context);
   std::vector<KeyChange> collect(Context* context, const std::vector<Mark>& marks);
@@ -140,6 +141,7 @@ class WriteThrough {
   // replica, and while a slot moves to it. A replica gets all from its primary when it comes back,
   // so it needs these only when it is promoted. Strings are shown always.
   std::set<Mark> refused_;
+  Mark tried_{};                              // the last of these that was tried again
   std::set<Mark> failed_;                     // that the pool did not take
   bool spaces_failed_ = false;                // the same with the list of spaces
   bool unacknowledged_ = false;               // replies to writes wait that are not durable

@@ -176,6 +176,27 @@ class ClusterTest(ServerTest):
             expected = [{b"user": b"string"}, {}, {b"user": b"hash"}, {b"queue": b"list"}]
             self.assertEqual(found, expected)
 
+    def test_promoted_replica_has_all_types(self):
+        """It stores what it had in memory only before it acknowledges anything."""
+        primary, replica = self.nodes(2, arguments=["mode", "keyspace"])
+        primary.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        replica.client.execute_command("CLUSTER MEET", "127.0.0.1", primary.port)
+        follow = ("CLUSTER REPLICATE", self.node_id(primary))
+        wait_for(lambda: replica.client.execute_command(*follow), "the nodes do not meet")
+        for node in (primary, replica):
+            wait_for(lambda n=node: self.is_linked(n) and self.is_up(n), "no link")
+        with primary.client.pipeline(transaction=False) as pipeline:
+            for i in range(3000):
+                pipeline.hset(f"hash{i}", "a", i)
+            pipeline.execute_command("WAIT", 1, 60000)
+            self.assertEqual(pipeline.execute()[-1], 1)
+        primary.kill()
+        replica.client.execute_command("CLUSTER FAILOVER", "TAKEOVER")
+        wait_for(lambda: replica.client.rpush("list", 1), "the replica does not take over")
+        replica.restart()
+        wait_for(lambda: self.is_up(replica), "the cluster does not come back")
+        self.assertEqual(replica.client.dbsize(), 3001)
+
     def test_kills_of_nodes(self):
         """Nodes without replicas are killed under load and restarted; nothing told is missing."""
         random_number = random.Random(seed())
