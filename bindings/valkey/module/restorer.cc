@@ -110,7 +110,8 @@ void Restorer::finish(Context* context) {
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   log(context, "notice",
       std::to_string(keys_) + " keys of the pool are back after " +
-          std::to_string(static_cast<long long>(seconds_ * 1e6)) + " us");
+          std::to_string(static_cast<long long>(seconds_ * 1e6)) + " us, " +
+          std::to_string(expired_) + " had expired");
 }
 
 void Restorer::give_keys(Context* context) {
@@ -129,8 +130,19 @@ void Restorer::give_key(Context* context, int database, std::string_view name,
   give_or_refuse(context, database, name, [&] {
     const Record record = decode_record(bytes);
     if (record.type == Record::Type::table) write_through_.remember(database, name);
-    return give_value(context, record, name);
+    return !forget_expired(database, name, record) && give_value(context, record, name);
   });
+}
+
+/// A replica expires nothing: its primary says when.
+bool Restorer::forget_expired(int database, std::string_view name, const Record& record) {
+  const bool native = record.type == Record::Type::text || record.type == Record::Type::dump;
+  if (!native || record.expires == Record::kNever || record.expires > RedisModule_Milliseconds() ||
+      is_replica())
+    return false;
+  write_through_.forget(database, name);
+  ++expired_;
+  return true;
 }
 
 /// give() says whether the server has the key now.
@@ -183,6 +195,7 @@ void Restorer::on_turn(Context* context) {
     const Record record = decode_record(bytes);
     if (record.type != Record::Type::dump) return;
     const SelectedDatabase selected(context, database);  // not 0: Valkey 9 has cluster-databases
+    if (forget_expired(database, name, record)) return;
     give_or_refuse(context, database, name, [&] { return give_waiting(context, record, name); });
   });
   write_through_.set_active(true);

@@ -9,6 +9,9 @@
 // read. A record of a newer server or module, or a damaged one, is an error that ends the start.
 // Settings::unreadable `skip` overrides that.
 //
+// Native keys that have expired are not given, and their records are erased: no event would come of
+// them. Tables are given, and the server says when it expires them.
+//
 // In a cluster the server executes no RESTORE before the cluster is up. Until then it refuses
 // clients' commands too, so native keys that need one appear at the moment that the cluster is up.
 #pragma once
@@ -59,6 +62,9 @@ class Restorer {
   /// Keys of the pool that the server could not read, and is without.
   std::uint64_t unreadable() const noexcept { return unreadable_; }
 
+  /// Keys of the pool that had expired.
+  std::uint64_t expired() const noexcept { return expired_; }
+
   double seconds() const noexcept { return seconds_; }
 
  private:
@@ -71,6 +77,7 @@ class Restorer {
   void give_table(Context* context, RedisModuleString* name, std::uint64_t id, long long expires);
   template <class Give>
   void give_or_refuse(Context* context, int database, std::string_view name, Give give);
+  bool forget_expired(int database, std::string_view name, const Record& record);
   void clear_loaded(Context* context);
   void adopt_loaded(Context* context);
 
@@ -88,6 +95,7 @@ class Restorer {
   bool waits_for_cluster_ = false;
   std::uint64_t keys_ = 0;
   std::uint64_t unreadable_ = 0;
+  std::uint64_t expired_ = 0;
   double seconds_ = 0;
 };
 

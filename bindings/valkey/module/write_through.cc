@@ -17,9 +17,10 @@ constexpr std::size_t kLoadBatch = 1000;
 // Keys that are tried before more of their kind.
 constexpr std::size_t kProbe = 16;
 
-// How long a node of a cluster that was promoted may keep the others waiting. They count in
-// seconds.
-constexpr std::chrono::milliseconds kPatience{500};
+// How long a turn may take longer. The other nodes of a cluster wait for one that was promoted, but
+// they count in seconds. Clients wait while records of expired keys are erased.
+constexpr std::chrono::milliseconds kPromotion{500};
+constexpr std::chrono::milliseconds kDelay{5};
 
 int on_keyspace_event(Context* context, int, const char* event, RedisModuleString* name) {
   module().stream_watch().on_event(view(name));
@@ -142,7 +143,10 @@ void WriteThrough::run_job(Context* context) {
 
 void WriteThrough::before_sleep(Context* context) {
   commit(context);
-  store_refused(context);
+  // A replica that was promoted has these in memory only, and now replies as the primary.
+  if (!refused_.marks.empty() && !is_replica() && !refusal_.refuses())
+    commit_some(context, refused_, kPromotion);
+  if (!refusal_.device_failed()) commit_some(context, expired_, kDelay);
   if (unacknowledged_) close_clients(context);
   asleep_ = true;
 }
@@ -217,7 +221,7 @@ std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector
       add_change(context, mark, changes);
     } catch (const Error& error) {
       if (error.code() != Errc::unsupported) throw;
-      refused_.insert(mark);
+      refused_.marks.insert(mark);
     }
   }
   return changes;
@@ -231,28 +235,25 @@ void WriteThrough::try_again(Context* context) {
   retry_failed(context);
 }
 
-/// A replica that was promoted has these in memory only. It stores them before it sends a reply,
-/// but does not keep its cluster waiting for longer than kPatience in a turn.
-void WriteThrough::store_refused(Context* context) {
-  if (refused_.empty() || is_replica() || refusal_.refuses()) return;
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  std::size_t limit = kProbe;  // the server may refuse them still
-  std::size_t left = 0;
-  do {
-    left = refused_.size();
-    mark_refused(limit);
+/// Ends when none of a batch was done, as of a node of a cluster that may not be shown them yet.
+void WriteThrough::commit_some(Context* context, Later& later, std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  std::size_t left = later.marks.size() + 1;
+  for (std::size_t limit = kProbe; !later.marks.empty() && later.marks.size() < left;
+       limit = std::min(2 * limit, kLoadBatch)) {
+    left = later.marks.size();
+    mark_some(later, limit);
     commit(context);
-    limit = kLoadBatch;
-  } while (!refused_.empty() && refused_.size() < left && std::chrono::steady_clock::now() < end);
+    if (std::chrono::steady_clock::now() >= end) return;
+  }
 }
 
-/// In turn, since some may be refused for long.
-void WriteThrough::mark_refused(std::size_t limit) {
-  for (std::size_t i = 0; i < limit && !refused_.empty(); ++i) {
-    auto next = refused_.upper_bound(tried_);
-    if (next == refused_.end()) next = refused_.begin();
-    tried_ = *next;
-    marked_.push_back(std::move(refused_.extract(next).value()));
+void WriteThrough::mark_some(Later& later, std::size_t limit) {
+  for (std::size_t i = 0; i < limit && !later.marks.empty(); ++i) {
+    auto next = later.marks.upper_bound(later.tried);
+    if (next == later.marks.end()) next = later.marks.begin();
+    later.tried = *next;
+    marked_.push_back(std::move(later.marks.extract(next).value()));
   }
 }
 
@@ -308,7 +309,8 @@ void WriteThrough::flush(Context* context, int database) {
     return database == Catalogue::kAllDatabases || mark.database == database;
   };
   std::erase_if(marked_, goes);
-  std::erase_if(refused_, goes);
+  std::erase_if(refused_.marks, goes);
+  std::erase_if(expired_.marks, goes);
   std::erase_if(failed_, goes);
   catalogue_.flush(database);
   spaces_failed_ = false;
@@ -326,7 +328,7 @@ void WriteThrough::swap(Context* context, int first, int second) {
     }
   };
   for (Mark& mark : marked_) renumber(mark);
-  for (std::set<Mark>* marks : {&refused_, &failed_}) {
+  for (std::set<Mark>* marks : {&refused_.marks, &expired_.marks, &failed_}) {
     std::set<Mark> renumbered;
     for (Mark mark : *marks) {
       renumber(mark);

@@ -27,6 +27,7 @@
 // Used by the server's main thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -67,6 +68,12 @@ class WriteThrough {
   /// A key of the catalogue, found at the start.
   void remember(int database, std::string_view name);
 
+  /// A native key of the catalogue has expired while the server was down: its record goes in the
+  /// turns to come.
+  void forget(int database, std::string_view name) {
+    expired_.marks.insert({database, std::string(name)});
+  }
+
   /// A key has changed.
   void mark(int database, std::string_view name);
 
@@ -98,7 +105,9 @@ class WriteThrough {
   void after_sleep() { asleep_ = false; }
 
   const Counters& counters() const noexcept { return counters_; }
-  std::size_t waiting() const noexcept { return marked_.size() + refused_.size() + failed_.size(); }
+  std::size_t waiting() const noexcept {
+    return marked_.size() + refused_.marks.size() + failed_.size();
+  }
 
  private:
   struct Mark {
@@ -108,6 +117,12 @@ class WriteThrough {
     auto operator<=>(const Mark&) const = default;
   };
 
+  /// Marks that are committed in the turns to come.
+  struct Later {
+    std::set<Mark> marks;
+    Mark tried{};  // the last one: all are tried in turn
+  };
+
   /// Valkey 8.1 shows events in the context of the client itself, and leaves it in the database of
   /// the last one: after MOVE, in that to which the key was moved.
   void undo_move(Context* context, std::string_view event, int database);
@@ -115,8 +130,8 @@ class WriteThrough {
   void mark_everywhere(Context* context, std::string_view name);
   void mark_failed(int database, std::string_view name);
   void arrange_commit(Context* context);
-  void store_refused(Context* context);
-  void mark_refused(std::size_t limit);
+  void commit_some(Context* context, Later& later, std::chrono::milliseconds patience);
+  void mark_some(Later& later, std::size_t limit);
   void retry_failed(Context* context);
   void close_clients(Context* context);
   std::vector<KeyChange> collect(Context* context, const std::vector<Mark>& marks);
@@ -140,8 +155,8 @@ class WriteThrough {
   // A node of a cluster does not show the value of a key in a slot that it does not own: as a
   // replica, and while a slot moves to it. A replica gets all from its primary when it comes back,
   // so it needs these only when it is promoted. Strings are shown always.
-  std::set<Mark> refused_;
-  Mark tried_{};                              // the last of these that was tried again
+  Later refused_;
+  Later expired_;
   std::set<Mark> failed_;                     // that the pool did not take
   bool spaces_failed_ = false;                // the same with the list of spaces
   bool unacknowledged_ = false;               // replies to writes wait that are not durable

@@ -88,6 +88,28 @@ class KeyspaceTest(ServerTest):
         server.restart()
         self.assertEqual(server.client.keys(), [])
 
+    def test_expired_while_down(self):
+        """Keys whose time is over at a start leave the pool, too."""
+        server = self.server(arguments=KEYSPACE)
+        server.client.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")  # only when it is down
+        other = redis.Redis(port=server.port, db=1, protocol=2)
+        for client in (server.client, other):
+            for i in range(50):
+                client.set(f"text{i}", "x" * 100, px=500)
+                client.hset(f"hash{i}", "a", 1)
+                client.pexpire(f"hash{i}", 500)
+            client.set("stays", "1", px=1000000)
+        server.kill()
+        time.sleep(0.6)
+        server.start()
+        self.assertEqual(server.info("restored_keys"), 2)
+        self.assertEqual(server.info("expired_keys"), 200)
+        wait_for(lambda: server.info("committed_keys_total") == 200, "the records stay")
+        self.assert_kept(server)
+        self.assertEqual(server.client.keys(), [b"stays"])
+        self.assertEqual(server.info("restored_keys"), 2)
+        self.assertEqual(server.info("expired_keys"), 0)
+
     def test_flush_and_swap(self):
         server = self.server(arguments=KEYSPACE)
         self.fill(server.client)
