@@ -141,6 +141,11 @@ inline bool is_in_unit() {
           (REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_MULTI)) != 0;
 }
 
+/// Whether the server is a node of a cluster.
+inline bool is_in_cluster() {
+  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_CLUSTER) != 0;
+}
+
 /// Whether the server is a replica.
 inline bool is_replica() {
   return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;

@@ -45,7 +45,34 @@ CommandTraits decode(RedisModuleCallReply* info) {
   return traits;
 }
 
+bool has_own_name(Context* context, std::string_view name) {
+  const auto traits = traits_of(context, name);
+  return traits && traits->name == name;
+}
+
+/// Whether the server has a command under any name. The list has the server's own names.
+bool is_listed(Context* context, std::string_view name) {
+  const CallReply list(RedisModule_Call(context, "COMMAND", "c", "LIST"));
+  for (std::size_t i = 0; RedisModuleCallReply* command = list.element(i); ++i)
+    if (text_of(command) == name) return true;
+  return false;
+}
+
+[[noreturn]] void refuse_name(std::string_view name, const char* why) {
+  throw Error(Errc::unsupported, "the configuration renames or disables the command '" +
+                                     std::string(name) + "' (rename-command), " + why);
+}
+
 }  // namespace
+
+void check_names(Context* context, const std::vector<std::string_view>& called,
+                 const std::vector<std::string_view>& watched) {
+  for (const std::string_view name : called)
+    if (!has_own_name(context, name)) refuse_name(name, "and the module calls it");
+  for (const std::string_view name : watched)
+    if (!has_own_name(context, name) && is_listed(context, name))
+      refuse_name(name, "and the module must know what it changes");
+}
 
 std::optional<CommandTraits> traits_of(Context* context, std::string_view word) {
   const CallReply reply(

@@ -1,14 +1,18 @@
 // What the server knows of its commands, under the names that clients give them.
 //
 // An operator may have renamed or disabled a command (rename-command), and a module that is loaded
-// later adds its own. So no command is known by its name alone: the server is asked.
-// Used by the server's main thread only.
+// later adds its own. So no command is known by its name alone: the server is asked. What the
+// module calls or watches by name must have this name, or the module does not start. Used by the
+// server's main thread only.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
+
+#include <perdix/index.h>
 
 #include "api.h"
 
@@ -25,6 +29,12 @@ struct CommandTraits {
 /// Asks the server for the command that clients call `word`, or `word|subcommand`. None if there is
 /// no such command.
 std::optional<CommandTraits> traits_of(Context* context, std::string_view word);
+
+/// Throws unsupported if clients do not call each of the commands `called`, which the module calls,
+/// by its own name, or call one of `watched`, which the module knows by name, by another one. Names
+/// are in lower case.
+void check_names(Context* context, const std::vector<std::string_view>& called,
+                 const std::vector<std::string_view>& watched);
 
 /// Remembers what the server has said.
 class KnownCommands {

@@ -1,9 +1,12 @@
 #include "module.h"
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include <perdix/bus_errors.h>
 
+#include "command_traits.h"
 #include "commands.h"
 #include "events.h"
 #include "info.h"
@@ -37,8 +40,19 @@ void say_what_was_opened(Context* context, const Settings& settings) {
           (settings.keeps_native_keys() ? "keyspace" : "tables") + "; INFO perdix has more");
 }
 
+/// Before the module has a pool: a server that can't keep what it acknowledges must not start.
+void check_commands(Context* context, const Settings& settings) {
+  std::vector<std::string_view> called{"command", "client"};
+  if (is_in_cluster()) called.emplace_back("cluster");
+  if (!settings.keeps_native_keys()) return check_names(context, called, {});
+  called.insert(called.end(), {"get", "set", "dump", "restore"});
+  check_names(context, called,
+              {"multi", "exec", "xreadgroup", "xack", "xclaim", "xautoclaim", "xackdel", "xdelex"});
+}
+
 void start(Context* context, Arguments arguments) {
   load_settings(context, arguments, instance().settings);
+  check_commands(context, instance().settings);
   handle_bus_errors();  // stays: the module is never unloaded (-z nodelete)
   instance().module = std::make_unique<Module>(instance().settings);
   Module& module = *instance().module;

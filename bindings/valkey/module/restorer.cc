@@ -45,10 +45,6 @@ void set_text_directly(Context* context, const Record& record, std::string_view 
   if (record.expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), record.expires);
 }
 
-bool in_cluster() {
-  return (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_CLUSTER) != 0;
-}
-
 bool cluster_is_up(Context* context) {
   const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
   return reply.bytes().find("cluster_state:ok") != std::string_view::npos;
@@ -179,7 +175,7 @@ bool Restorer::give_value(Context* context, const Record& record, std::string_vi
 
 bool Restorer::give_dump(Context* context, const Record& record, std::string_view name) {
   if (restore_dump(context, kAlone, record, name)) return true;
-  if (!in_cluster()) throw Error(Errc::unsupported, "the server refuses RESTORE");
+  if (!is_in_cluster()) throw Error(Errc::unsupported, "the server refuses RESTORE");
   waits_for_cluster_ = true;
   return false;
 }

@@ -210,6 +210,26 @@ class ErrorsTest(ServerTest):
         self.refused("PXFULL", command, "FILL", "queue", "new")
         self.assertEqual(command("RPUSH", "queue"), 1)  # which is DEL
 
+    def test_renamed_commands_that_the_module_needs(self):
+        """Without them it would acknowledge what it can't keep, so it does not start."""
+        for mode, commands in (
+            ("keyspace", ("DUMP", "RESTORE", "GET", "SET", "COMMAND", "CLIENT")),
+            ("tables", ("COMMAND", "CLIENT")),
+        ):
+            for command in commands:
+                for name in ("", "renamed"):
+                    self.refuses_name(mode, command, name)
+        for command in ("XACK", "XREADGROUP", "EXEC"):
+            self.refuses_name("keyspace", command, "renamed")
+        server = self.server("disabled", KEYSPACE, ["--rename-command", "XACK", ""])
+        self.assertTrue(server.client.ping())
+
+    def refuses_name(self, mode, command, name):
+        options = ["--rename-command", command, name]
+        server = self.server(f"{mode}-{command}-{name}", ["mode", mode], options, start=False)
+        self.refuses_to_start(server, f"disables the command '{command.lower()}'")
+        self.assertFalse(server.pool.exists())
+
     def test_oversize_refuses_units_whole(self):
         arguments = [*KEYSPACE, "max-value", "1mb", "oversize", "refuse"]
         client = self.server(arguments=arguments).client
