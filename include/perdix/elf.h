@@ -256,7 +256,10 @@ class Elf {
     return partial(std::span(conditions.begin(), conditions.size()));
   }
 
-  /// How many rows range() or partial() would find. Needs no memory.
+  /// How many rows range() or partial() would find. Rows that were erased since the last build() or
+  /// compact() are counted among those of the lists, and subtracted: by their points, which counts
+  /// collect in DRAM when they are asked often enough, else by a walk over the rows. Without
+  /// bounds: size(). Fails for no want of memory.
   std::uint64_t count(Point lower, Point upper) const;
   /// How many rows partial() would find.
   std::uint64_t count(std::span<const ElfCondition> conditions) const;

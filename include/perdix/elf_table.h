@@ -147,13 +147,12 @@ struct ElfPlan {
     /// The name of the column.
     std::string column;
     std::vector<ElfInterval> codes;  ///< of the Elf's numbers, those that the conditions admit
-    bool filtered = false;           ///< rows are read to tell whether they are among these
   };
   std::vector<Step> steps;       ///< one for each column with a condition, in the Elf's order
-  std::uint64_t boxes = 0;       ///< range queries of the Elf; 0: none of its rows can match
+  bool walks = false;            ///< over the Elf; false: none of its rows can match
   std::uint64_t delta_rows = 0;  ///< inserted rows, which are looked at one by one
 
-  /// What those range queries do to each dimension, all together. Empty if there are none.
+  /// What the walk over the Elf does to each dimension. Empty if there is none.
   std::vector<ElfStep> dimensions;
 };
 

@@ -8,7 +8,9 @@ from bug import (
     ELF_DEAD_ROWS,
     ELF_DYNAMIC_CACHE,
     ELF_ENGINE,
+    ELF_ERASED_POINTS,
     ELF_IMAGE,
+    ELF_LISTS,
     ELF_OUTLINE,
     ELF_RECOVERY,
     ELF_REPLACEMENT,
@@ -200,13 +202,25 @@ BUGS = [
         ELF_UNIT,
     ),
     # --- Counts ---
-    Bug(
+    drop(
         "elf: a count has erased rows",
         ELF_ENGINE,
-        "    each_listed(version, box, add);\n",
-        "    rows = with_source(version, [&](const Lists& lists, auto& source) {\n"
-        "      return RowCounter(lists, source, box).run();\n"
-        "    });\n",
+        "if (rows > 0 && version.erased())",
+        ELF_UNIT,
+    ),
+    drop_part(
+        "elf: a count subtracts the rows that were erased before others",
+        ELF_ERASED_POINTS,
+        "points != nullptr && points->erases_",
+        " && points->erases_ == begun_.load(std::memory_order_acquire)",
+        ELF_UNIT,
+    ),
+    swap_part(
+        "elf: a set of values ends with its first interval",
+        ELF_LISTS,
+        "wanted = box.next",
+        "box.next(dimension, here)",
+        "box.upper[dimension]",
         ELF_UNIT,
     ),
     Bug(

@@ -104,16 +104,15 @@ class ElfLoader {
 };
 
 void write_plan(Output& out, const ElfPlan& plan) {
-  out.write(fmt::format("{} range quer{} of the Elf, then {} inserted rows one by one\n",
-                        format_count(plan.boxes), plan.boxes == 1 ? "y" : "ies",
-                        format_count(plan.delta_rows)));
+  out.write(fmt::format("{} walk over the Elf, then {} inserted rows one by one\n",
+                        plan.walks ? "one" : "no", format_count(plan.delta_rows)));
   for (const ElfPlan::Step& step : plan.steps) {
     std::uint64_t codes = 0;
     for (const ElfInterval& interval : step.codes)
       codes += std::uint64_t{interval.upper} - interval.lower + 1;
-    out.write(fmt::format("  {:<24}{} codes in {} interval{}{}\n", escape(step.column),
+    out.write(fmt::format("  {:<24}{} codes in {} interval{}\n", escape(step.column),
                           format_count(codes), format_count(step.codes.size()),
-                          step.codes.size() == 1 ? "" : "s", step.filtered ? ", row by row" : ""));
+                          step.codes.size() == 1 ? "" : "s"));
   }
   if (plan.dimensions.empty()) return;
   out.write(fmt::format("\n  {:<12}{:>12}{:>12}   {}\n", "dimension", "lists", "cached",

@@ -173,6 +173,7 @@ ElfStats Table::stats_of(const Version& version) const {
     for (std::uint32_t i = 0; i < s->visible(); ++i)
       stats.delta_rows += dead_rows_.is_dead(s->dead(), i) ? 0 : 1;
   }
+  if (const auto* points = version.erased_points().current()) stats.dram_bytes += points->bytes();
   if (const Cache* cache = version.cache()) cache->add_to(stats);
   return stats;
 }

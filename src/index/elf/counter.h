@@ -1,5 +1,5 @@
-// Counts the rows in a box, of a table whose lists have no erased rows. It reads no row: below the
-// last dimension that has bounds, entries of lists are counted, and MonoLists are not read.
+// Counts the rows that lists have in a box, erased ones among them. It reads no row: below the last
+// dimension that has bounds, entries of lists are counted, and MonoLists are not read.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ class RowCounter {
   std::uint64_t run() {
     const FirstEntries& first = source_.first(lists_);
     std::uint64_t rows = 0;
-    for (std::uint32_t i = first.lower_bound(box_.lower[0]); i < first.count(); ++i) {
+    for (std::uint32_t i = first.next(box_, first.lower_bound(box_.lower[0])); i < first.count();
+         i = first.next(box_, i + 1)) {
       const auto [value, ref] = first.entry(i);
       if (value > box_.upper[0]) break;
       if (ref.kind() != Ref::Kind::none) rows += count(ref, 1);
@@ -73,7 +74,8 @@ class RowCounter {
     }
     const bool bounded = dimension + 1 < bounded_;
     std::uint64_t rows = 0;
-    for (std::uint32_t i = begin; i < end; ++i) {
+    const auto next = [&](std::uint32_t i) { return lists_.next(list, box_, dimension, i, end); };
+    for (std::uint32_t i = next(begin); i < end; i = next(i + 1)) {
       const Ref child = list.child(i, last);
       if (child.kind() == Ref::Kind::mono && !last) {
         rows += !bounded || admits(child, dimension + 1) ? 1 : 0;
@@ -94,9 +96,7 @@ class RowCounter {
   [[gnu::always_inline]] bool admits(Ref mono, unsigned dimension) const {
     const std::uint32_t* values = lists_.words(mono.value(), box_.dimensions - dimension);
     lists_.note_read(values, bounded_ - dimension);
-    bool all = true;
-    for (unsigned d = dimension; d < bounded_; ++d) all &= box_.admits(d, values[d - dimension]);
-    return all;
+    return box_.admits(values, dimension, bounded_);
   }
 
   std::uint64_t count_tids(Position position) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -62,6 +63,12 @@ std::optional<Tid> Table::exact(Point point) const {
   return found;
 }
 
+bool Table::has_listed(Tid tid) const {
+  const epoch::Guard guard;
+  const Version& version = this->version();
+  return tid < version.tids() && !version.is_missing(tid, dead_rows_);
+}
+
 void Table::collect(const Box& box, std::vector<Tid>& tids) const {
   const epoch::Guard guard;
   const Version& version = this->version();
@@ -74,22 +81,57 @@ void Table::collect(const Box& box, std::vector<Tid>& tids) const {
 }
 
 std::uint64_t Table::count(const Box& box) const {
+  if (box.has_all()) return size();
   const epoch::Guard guard;
   const Version& version = this->version();
-  std::uint64_t rows = 0;
-  const auto add = [&](Tid) {
+  std::uint64_t rows = with_source(version, [&](const Lists& lists, auto& source) {
+    return RowCounter(lists, source, box).run();
+  });
+  if (rows > 0 && version.erased()) rows -= count_erased(version, box, rows);
+  each_inserted(version, box, [&](Tid) {
     ++rows;
     return true;
-  };
-  if (version.erased()) {
-    each_listed(version, box, add);
-  } else {
-    rows = with_source(version, [&](const Lists& lists, auto& source) {
-      return RowCounter(lists, source, box).run();
-    });
-  }
-  each_inserted(version, box, add);
+  });
   return rows;
+}
+
+/// How many of the `rows` rows that the lists have in a box were erased.
+std::uint64_t Table::count_erased(const Version& version, const Box& box,
+                                  std::uint64_t rows) const {
+  // A row of a walk costs about what some points cost.
+  constexpr std::uint64_t kPointsPerRow = 4;
+  ErasedPoints& erased = version.erased_points();
+  const ErasedPoints::Points* points = erased.current();
+  if (points == nullptr && erased.walk_pays(rows, pm::load(version.table().rows)))
+    points = collect_erased(version);
+  if (points != nullptr && points->size() / kPointsPerRow <= rows) return points->count(box);
+  std::uint64_t count = 0;
+  each_erased(version, box, [&](const Row&) { ++count; });
+  return count;
+}
+
+/// Null, too, for want of memory: a count needs none.
+const ErasedPoints::Points* Table::collect_erased(const Version& version) const {
+  try {
+    return version.erased_points().renew(
+        pool().reclaimer(), dimensions_, [&](ErasedPoints::Points& points) {
+          each_erased(version, box(), [&](const Row& row) { points.add(row.values.data()); });
+        });
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+/// Calls visit(row) for each row of the box that lies in the lists and was erased.
+template <class Visit>
+void Table::each_erased(const Version& version, const Box& box, const Visit& visit) const {
+  auto listed = [&](const Row& row) {
+    if (version.is_dead(row.tid, dead_rows_)) visit(row);
+    return true;
+  };
+  with_source(version, [&](const Lists& lists, auto& source) {
+    return Walk(lists, source, box, listed).run();
+  });
 }
 
 void Table::show(const Box& box, const TidVisitor& visit) const {
@@ -172,7 +214,7 @@ bool Table::erase_listed(Version& version, Tid tid) {
     pool().pm().flush(&erased, sizeof erased);
     version.set_erased();
   }
-  dead_rows_.set(version.dead(), tid);
+  version.erased_points().erase([&] { dead_rows_.set(version.dead(), tid); });
   return true;
 }
 

@@ -7,11 +7,9 @@
 //   find.h             the rows of one point; search.h: of one list
 //   builder.h          makes lists from rows; row_sorter.h, rows.h
 //   replacement.h      the table that is being built
-//   segment.h          inserted rows; dead_rows.h: erased ones
-//   version.h          what a query reads
-//   stream.h           a query whose visitor takes its time
-//   blocks.h           all blocks; freeing them
-//   elf.cc             queries; insert, erase
+//   segment.h          inserted rows; dead_rows.h: erased ones; erased_points.h: what counts
+//   subtract version.h          what a query reads stream.h           a query whose visitor takes
+//   its time blocks.h           all blocks; freeing them elf.cc             queries; insert, erase
 //   build.cc           build and compact
 //   caches/            lists in DRAM: cache.h has the parts; caching.cc
 //   recovery.cc        what happens on open: creation; and on drop
@@ -79,6 +77,11 @@ class Table final : public pool::OpenIndex {
   bool erase(Tid tid);
 
   std::optional<Tid> exact(Point point) const;
+
+  /// Whether the lists have a row of this number, which was not erased. For numbers below those of
+  /// rows that were inserted since the last build or compact. Cost: a bit.
+  bool has_listed(Tid tid) const;
+
   void collect(const Box& box, std::vector<Tid>& tids) const;
   std::uint64_t count(const Box& box) const;
   void show(const Box& box, const TidVisitor& visit) const;
@@ -113,6 +116,10 @@ class Table final : public pool::OpenIndex {
   bool each_listed(const Version& version, const Box& box, const Visit& visit) const;
   template <class Visit>
   bool each_inserted(const Version& version, const Box& box, const Visit& visit) const;
+  template <class Visit>
+  void each_erased(const Version& version, const Box& box, const Visit& visit) const;
+  std::uint64_t count_erased(const Version& version, const Box& box, std::uint64_t rows) const;
+  const ErasedPoints::Points* collect_erased(const Version& version) const;
   Segment& segment_with_room();
   void add_segment();
   bool erase_listed(Version& version, Tid tid);

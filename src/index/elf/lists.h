@@ -12,12 +12,34 @@
 #include <span>
 #include <vector>
 
+#include "index/elf/box.h"
 #include "index/elf/greatest_values.h"
 #include "index/elf/layout.h"
 #include "index/elf/node.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::elf {
+
+/// The first entry of a list from entry `i` on whose value is in the set of a box for a dimension,
+/// or is above its bounds; `end` if there is none before that one. lower_bound(value) is the first
+/// entry that is not below it; in a damaged list, whose values do not ascend, any.
+template <class Value, class LowerBound>
+std::uint32_t next_wanted(const Box& box, unsigned dimension, std::uint32_t i, std::uint32_t end,
+                          const Value& value, const LowerBound& lower_bound) {
+  std::uint32_t wanted = 0;
+  for (std::uint32_t passed = 0; i < end; ++passed) {
+    const std::uint32_t here = value(i);
+    if (here >= wanted) {
+      if (here > box.upper[dimension]) break;
+      wanted = box.next(dimension, here);
+      if (wanted == here) break;
+      passed = 0;
+    }
+    // Mostly it is near, in the same line.
+    i = passed < kWordsOfLine ? i + 1 : std::max(lower_bound(wanted), i + 1);
+  }
+  return std::min(i, end);
+}
 
 /// The list of the first dimension. Where its values are dense, an entry is found by its value
 /// without a search.
@@ -40,6 +62,14 @@ class FirstEntries {
 
   /// The index of the first entry whose value is not below `bound`; count() if there is none.
   std::uint32_t lower_bound(std::uint32_t bound) const;
+
+  /// next_wanted() of the first dimension.
+  std::uint32_t next(const Box& box, std::uint32_t i) const {
+    if (!box.has_set(0)) return i;
+    return next_wanted(
+        box, 0, i, count_, [&](std::uint32_t at) { return entry(at).value; },
+        [&](std::uint32_t bound) { return lower_bound(bound); });
+  }
 
   /// A copy in DRAM with other Refs. copy_bytes() says how many bytes it takes. copy() makes it at
   /// `to`, which must outlive it; replace(ref) returns the Ref that the copy has in place of `ref`.
@@ -123,6 +153,15 @@ class Lists {
     const std::uint32_t i = list.lower_bound(bound, greatest_->of(dimension));
     if (i < list.count) greatest_->note(dimension, list.value(i));
     return i;
+  }
+
+  /// next_wanted() of a list of this dimension.
+  std::uint32_t next(const List& list, const Box& box, unsigned dimension, std::uint32_t i,
+                     std::uint32_t end) const {
+    if (!box.has_set(dimension)) return i;
+    return next_wanted(
+        box, dimension, i, end, [&](std::uint32_t at) { return list.value(at); },
+        [&](std::uint32_t bound) { return lower_bound(list, dimension, bound); });
   }
 
   /// Bytes of all blocks with nodes.

@@ -83,6 +83,16 @@ inline Box random_box(util::Random& random, unsigned dimensions) {
   return box;
 }
 
+/// Intervals with gaps between them.
+inline std::vector<ElfInterval> random_set(util::Random& random) {
+  std::vector<ElfInterval> set;
+  const std::uint64_t end = 1 + random.below(12);
+  for (std::uint32_t value = 0; value < end; value += 2)
+    set.push_back({value * 3, value * 3 + static_cast<std::uint32_t>(random.below(3))});
+  if (random.one_in(3)) set.push_back({~std::uint32_t{0} - 1, ~std::uint32_t{0}});
+  return set;
+}
+
 /// Columns of rows that are numbered from 0.
 inline std::vector<std::vector<std::uint32_t>> columns_of(const Model& model, unsigned dimensions) {
   std::vector<std::vector<std::uint32_t>> columns(dimensions);
@@ -120,6 +130,13 @@ inline void expect_rows(const Table& table, const Model& model, util::Random& ra
   EXPECT_EQ(table.size(), model.rows.size());
   expect_answers(table, model, table.box());
   for (int i = 0; i < 20; ++i) expect_answers(table, model, random_box(random, table.dimensions()));
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<ElfInterval> sets[] = {random_set(random), random_set(random)};
+    Box box = random_box(random, table.dimensions());
+    for (const auto& set : sets)
+      box.restrict(static_cast<unsigned>(random.below(table.dimensions())), set);
+    expect_answers(table, model, box);
+  }
   for (int i = 0; i < 20; ++i) {
     const TestRow row = random_row(random, table.dimensions());
     EXPECT_EQ(table.exact(row), model.exact(row));

@@ -11,6 +11,7 @@
 
 #include "index/elf/caches/cache.h"
 #include "index/elf/dead_rows.h"
+#include "index/elf/erased_points.h"
 #include "index/elf/layout.h"
 #include "index/elf/lists.h"
 #include "index/elf/segment.h"
@@ -52,6 +53,9 @@ class Version {
   void set_erased() { erased_.store(true, std::memory_order_release); }
   bool erased() const { return erased_.load(std::memory_order_acquire); }
 
+  /// The points of erased rows of the lists, which queries collect.
+  ErasedPoints& erased_points() const { return erased_points_; }
+
   /// The first segment, or null. The caller of set_segments() owns the segments.
   Segment* segments() const { return segments_.load(std::memory_order_acquire); }
   void set_segments(Segment* first) { segments_.store(first, std::memory_order_release); }
@@ -69,6 +73,7 @@ class Version {
   std::uint64_t* const dead_;
   const Lists lists_;
   std::atomic<bool> erased_;
+  mutable ErasedPoints erased_points_;
   std::atomic<Segment*> segments_{nullptr};
   std::atomic<Cache*> cache_{nullptr};
 };

@@ -49,7 +49,8 @@ class Walk {
     bool on_path = after_ != nullptr;
     const std::uint32_t from = on_path ? std::max(after_->values[0], box_.lower[0]) : box_.lower[0];
     on_path = on_path && from == after_->values[0];
-    for (std::uint32_t i = first.lower_bound(from); i < first.count(); ++i) {
+    for (std::uint32_t i = first.next(box_, first.lower_bound(from)); i < first.count();
+         i = first.next(box_, i + 1)) {
       const auto [value, ref] = first.entry(i);
       if (value > box_.upper[0]) break;
       if (ref.kind() == Ref::Kind::none) continue;
@@ -91,7 +92,11 @@ class Walk {
     const bool last = dimension + 1 == box_.dimensions;
     std::uint32_t from = box_.lower[dimension];
     if (on_path) from = std::max(from, after_->values[dimension]);
-    for (std::uint32_t i = lists_.lower_bound(list, dimension, from); i < list.count; ++i) {
+    const auto next = [&](std::uint32_t i) {
+      return lists_.next(list, box_, dimension, i, list.count);
+    };
+    for (std::uint32_t i = next(lists_.lower_bound(list, dimension, from)); i < list.count;
+         i = next(i + 1)) {
       const std::uint32_t value = list.value(i);
       if (value > box_.upper[dimension]) break;
       row_.values[dimension] = value;

@@ -84,7 +84,7 @@ void Table::wait_for_cache() const { Pin(*this).elf().wait_for_cache(); }
 std::optional<ElfTable::Row> Table::row(Tid tid) const {
   const Pin version(*this);
   if (tid < version->tids()) {
-    if (!version->has_listed(tid)) return std::nullopt;
+    if (!version->elf().has_listed(tid)) return std::nullopt;
     return row_at(*version, schema_, tid);
   }
   const std::optional<std::string> record = version->inserted().get(tid);

@@ -48,18 +48,4 @@ std::vector<std::uint32_t> Version::point(Tid tid) const {
   return point;
 }
 
-bool Version::has_listed(Tid tid) const {
-  const std::vector<std::uint32_t> values = point(tid);
-  elf::Box box = elf_.box();
-  std::copy(values.begin(), values.end(), box.lower.begin());
-  std::copy(values.begin(), values.end(), box.upper.begin());
-  bool found = false;
-  const auto visit = [&](Tid other) {
-    found = other == tid;
-    return !found;
-  };
-  elf_.show(box, visit);
-  return found;
-}
-
 }  // namespace perdix::detail::index::elf_table

@@ -56,9 +56,6 @@ class Version {
   /// The codes of all columns as the Elf has them.
   std::vector<std::uint32_t> point(Tid tid) const;
 
-  /// Whether the Elf has a row below tids(). Cost: a query, and the equal rows before it.
-  bool has_listed(Tid tid) const;
-
  private:
   struct Column {
     Dictionary dictionary;
