@@ -194,8 +194,8 @@ class Elf {
   /// The values of many rows, one span for each dimension.
   using Columns = std::span<const std::span<const std::uint32_t>>;
 
-  /// Called now and then with the share of the work that is done; false cancels it. Must not call
-  /// build() or compact() of this table.
+  /// Called now and then with the share of the work that is done; false cancels it. May call
+  /// everything of this table but build() and compact(), which throw in_use.
   using Progress = std::function<bool(double)>;
 
   /// Columns that a table may have.

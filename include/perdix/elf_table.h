@@ -196,9 +196,10 @@ class ElfRowVisitor {
 /// A row has a number, its TID, which it keeps for its life and which is not used again until
 /// build().
 ///
-/// Every call is thread-safe. Queries wait for no writer. insert() and erase() wait for each other
-/// and for build() and compact(). All four are durable when they return, and a crash leaves all of
-/// a call or nothing. Queries are no snapshots, as those of an Elf.
+/// Every call is thread-safe. Queries wait for no writer. insert() and erase() wait for each other,
+/// and for the moment in which a build() or compact() puts its result in place. All four are
+/// durable when they return, and a crash leaves all of a call or nothing. Queries are no snapshots,
+/// as those of an Elf.
 ///
 /// Calls throw invalid_argument for columns that do not exist, values of the wrong type, NaN,
 /// bounds that cross, and columns of unequal length; too_large for strings above kMaxString bytes
@@ -235,7 +236,8 @@ class ElfTable {
   /// The columns, in the order in which the table was created.
   const std::vector<ElfColumn>& columns() const;
 
-  /// Replaces all rows: row i has the i-th value of each column and the TID i. Returns false if
+  /// Replaces all rows: row i has the i-th value of each column and the TID i. Rows that are
+  /// inserted or erased during the call count as if that had been before. Returns false if
   /// options.progress cancelled it; then nothing has changed. Throws in_use while another build()
   /// or compact() runs, and while a query shows a visitor rows of before the last one. Cost: DRAM
   /// of about 20 bytes for each row and 60 for each different value of one column, and what
@@ -267,8 +269,9 @@ class ElfTable {
   bool erase(Tid tid);
 
   /// Folds inserted and erased rows into the Elf, and their values into the dictionaries, out of
-  /// place. TIDs and the order of columns stay. Returns false if `progress` cancelled it. Throws
-  /// and costs as build().
+  /// place, while queries and writers run. Rows that are inserted meanwhile stay beside the Elf.
+  /// TIDs and the order of columns stay; rows that were erased take no space any more. Returns
+  /// false if `progress` cancelled it. Throws and costs as build().
   bool compact(const Elf::Progress& progress = nullptr);
 
   /// The TIDs of the rows that meet all conditions, in no order.

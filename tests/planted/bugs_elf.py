@@ -116,7 +116,7 @@ BUGS = [
     drop(
         "elf: rows that are erased during a compact come back",
         ELF_ENGINE,
-        "if (compacting_)",
+        "erased_meanwhile_.note(tid)",
         ELF_UNIT,
     ),
     drop_part(

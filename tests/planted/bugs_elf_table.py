@@ -7,6 +7,7 @@ from bug import (
     ELF_TABLE_CALLS,
     ELF_TABLE_RECOVERY,
     ELF_TABLE_SOURCE,
+    ELF_TABLE_VERSION,
     Bug,
     drop,
     drop_part,
@@ -45,9 +46,9 @@ BUGS = [
     Bug(
         "elf_table: the rows of a build count before it has built its Elf",
         ELF_TABLE_BUILD,
-        "  build_elf(next->version, codes, source, progress);\n",
+        "  build_elf(next->version, codes, progress);\n",
         "  pool().pm().commit(root_->current, 1 - current_of(*root_));\n"
-        "  build_elf(next->version, codes, source, progress);\n"
+        "  build_elf(next->version, codes, progress);\n"
         "  pool().pm().commit(root_->current, 1 - current_of(*root_));\n",
         ELF_TABLE,
     ),
@@ -61,9 +62,34 @@ BUGS = [
     ),
     drop(
         "elf_table: rows that were erased come back by a compact",
-        ELF_TABLE_BUILD,
-        "for (const Elf::Tid tid : erased)",
+        ELF_TABLE_SOURCE,
+        "if (!version_.elf().has_listed(slot))",
         ELF_TABLE,
+    ),
+    drop(
+        "elf_table: rows that are erased during a compact come back",
+        ELF_TABLE_BUILD,
+        "erase_all(next->version, erased_meanwhile_.take())",
+        UNIT,
+    ),
+    drop(
+        "elf_table: a compact takes the inserted rows over, but not durably",
+        ELF_TABLE_VERSION,
+        "pool_.pm().flush(&layout_.inserted",
+        ELF_TABLE,
+    ),
+    drop_part(
+        "elf_table: a generation that goes takes the inserted rows of the other one along",
+        ELF_TABLE_BLOCKS,
+        "if (pm::load(generation.inserted) != kept)",
+        "if (pm::load(generation.inserted) != kept) ",
+        ELF_TABLE,
+    ),
+    drop(
+        "elf_table: opening leaves rows that a compact has folded in",
+        ELF_TABLE_RECOVERY,
+        "version().erase_folded()",
+        UNIT,
     ),
     drop(
         "elf_table: the blocks of a generation leak",
@@ -92,15 +118,15 @@ BUGS = [
     swap_part(
         "elf_table: a compact loses the rows that were inserted",
         ELF_TABLE_SOURCE,
-        "alive_.push_back",
-        "!record.empty()",
-        "false",
+        "if (record.empty())",
+        "record.empty()",
+        "true",
         ELF_TABLE,
     ),
     drop_part(
         "elf_table: after an opening the number of a row is given again",
         ELF_TABLE_CALLS,
-        "next_tid_ = last",
+        "next_tid_ = std::max",
         " + 1",
         ELF_TABLE,
     ),

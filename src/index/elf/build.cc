@@ -14,6 +14,7 @@
 #include "index/elf/builder.h"
 #include "index/elf/elf.h"
 #include "index/elf/replacement.h"
+#include "index/elf/turn.h"
 #include "index/elf/walk.h"
 
 namespace perdix::detail::index::elf {
@@ -35,23 +36,6 @@ struct Replaced : epoch::Retirable {
       segment = gone->next.load(std::memory_order_acquire);
     }
   }
-};
-
-/// The right to the spare table, if no other thread has it.
-class Turn {
- public:
-  explicit Turn(std::atomic<bool>& taken)
-      : taken_(taken), mine_(!taken.exchange(true, std::memory_order_acquire)) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    if (mine_) taken_.store(false, std::memory_order_release);
-  }
-  explicit operator bool() const { return mine_; }
-
- private:
-  std::atomic<bool>& taken_;
-  const bool mine_;
 };
 
 /// What a builder calls, from what the caller wants to be called.
@@ -134,7 +118,7 @@ class Table::Compaction {
   std::uint64_t most_rows() const { return pm::load(version_.table().rows) + inserted_.size(); }
   std::uint64_t tids() const { return tids_; }
   std::uint64_t rows() const { return rows_; }
-  std::vector<std::uint64_t>& dead() { return dead_; }
+  const std::vector<std::uint64_t>& dead() const { return dead_; }
 
   /// Gives all rows to a builder.
   void run(Builder& builder) {
@@ -198,8 +182,7 @@ class Table::Compaction {
 bool Table::compact(const Progress& progress) {
   const auto stop_noting = [&](void*) {
     const std::lock_guard lock(writers_);
-    compacting_ = false;
-    erased_meanwhile_ = {};
+    erased_meanwhile_.end();
   };
   return replace([&] {
     const std::unique_ptr<void, decltype(stop_noting)> noting(this, stop_noting);
@@ -218,26 +201,21 @@ void Table::fold_lists(const Progress& progress) {
   Builder builder(replacement, dimensions_, root_->slot_shift, report);
   compaction.run(builder);
   builder.finish();
+  replacement.link_dead(compaction.dead());
   if (report && !report(most_rows)) throw Cancelled();
   const std::lock_guard lock(writers_);
   // Of the rows erased since seal() some were seen, and some not: all are gone.
-  std::uint64_t rows = compaction.rows();
-  for (const Tid tid : erased_meanwhile_) {
-    if (tid >= compaction.tids()) continue;
-    std::uint64_t& word = compaction.dead()[tid / 64];
-    const std::uint64_t bit = std::uint64_t{1} << tid % 64;
-    if ((word & bit) == 0) pool().pm().store(replacement.table().erased, 1);
-    word |= bit;
+  for (const Tid tid : erased_meanwhile_.take()) {
+    if (tid < compaction.tids()) replacement.set_dead(tid);
   }
-  replacement.link_dead(compaction.dead());
-  install(replacement, compaction.tids(), rows, &end);
+  install(replacement, compaction.tids(), compaction.rows(), &end);
 }
 
 /// From now on rows come into a segment of their own, which is returned, and erases are noted.
 Segment& Table::seal() {
   const std::lock_guard lock(writers_);
   if (last_segment_ == nullptr || last_segment_->visible() > 0) add_segment();
-  compacting_ = true;
+  erased_meanwhile_.begin();
   return *last_segment_;
 }
 

@@ -195,11 +195,11 @@ void Table::add_segment() {
 bool Table::erase(Tid tid) {
   const std::lock_guard lock(writers_);
   Version& version = this->version();
-  prepare_to_note();
+  erased_meanwhile_.prepare();
   const bool erased =
       tid < version.tids() ? erase_listed(version, tid) : erase_inserted(version, tid);
   if (!erased) return false;
-  if (compacting_) erased_meanwhile_.push_back(tid);
+  erased_meanwhile_.note(tid);
   if (size_) --*size_;
   return true;
 }
@@ -227,12 +227,6 @@ bool Table::erase_inserted(Version& version, Tid tid) {
   if (dead_rows_.is_dead(segment->dead(), i)) return false;
   dead_rows_.set(segment->dead(), i);
   return true;
-}
-
-/// Has room for one more TID, so that nothing can fail once the row is erased.
-void Table::prepare_to_note() {
-  if (compacting_ && erased_meanwhile_.size() == erased_meanwhile_.capacity())
-    erased_meanwhile_.reserve(std::max<std::size_t>(64, 2 * erased_meanwhile_.size()));
 }
 
 std::uint64_t Table::size() const {

@@ -41,6 +41,7 @@
 #include "index/elf/caches/filler.h"
 #include "index/elf/dead_rows.h"
 #include "index/elf/delta_limit.h"
+#include "index/elf/erased_meanwhile.h"
 #include "index/elf/layout.h"
 #include "index/elf/shape.h"
 #include "index/elf/version.h"
@@ -124,7 +125,6 @@ class Table final : public pool::OpenIndex {
   void add_segment();
   bool erase_listed(Version& version, Tid tid);
   bool erase_inserted(Version& version, Tid tid);
-  void prepare_to_note();
   std::uint64_t count_rows() const;
 
   // build.cc
@@ -158,8 +158,7 @@ class Table final : public pool::OpenIndex {
   mutable std::mutex writers_;         // guards what follows
   Segment* last_segment_ = nullptr;
   DeltaLimit limit_;
-  bool compacting_ = false;
-  std::vector<Tid> erased_meanwhile_;  // while compacting_
+  ErasedMeanwhile erased_meanwhile_;
   mutable std::optional<std::uint64_t> size_;
 
   mutable std::mutex caching_;  // guards starting and stopping the filler, and the policy

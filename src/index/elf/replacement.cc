@@ -78,6 +78,15 @@ void Replacement::link_dead(std::span<const std::uint64_t> bits) {
   if (!bits.empty()) link(table_->dead, bits.size_bytes(), bits.data());
 }
 
+void Replacement::set_dead(Tid tid) {
+  std::uint64_t& word = pool_.at<std::uint64_t>(pm::load(table_->dead))[tid / 64];
+  const std::uint64_t bit = std::uint64_t{1} << tid % 64;
+  if ((pm::load(word) & bit) != 0) return;
+  pool_.pm().store(word, pm::load(word) | bit);
+  pool_.pm().flush(&word, sizeof word);  // the commit of the table fences
+  pool_.pm().store(table_->erased, 1);   // its flush is that of the table's fields
+}
+
 void Replacement::close_block() {
   if (words_.empty()) return;
   const std::uint64_t slot = begin_ >> shift_;

@@ -52,6 +52,9 @@ class Replacement {
   /// Links the bits of dead rows: set for TIDs that no row has (L5). Throws out_of_space.
   void link_dead(std::span<const std::uint64_t> bits);
 
+  /// Sets the bit of a row that was erased since, if it is not set. After link_dead().
+  void set_dead(Tid tid);
+
  private:
   void close_block();
   void link(std::uint64_t& word, std::uint64_t bytes, const void* contents);

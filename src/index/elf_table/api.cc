@@ -153,8 +153,9 @@ void ElfTable::select(Where where, TidVisitor visit) const {
 }
 
 std::uint64_t ElfTable::count(Where where) const {
-  return run(
-      [&](const elf_table::Table& table) { return RunningQuery(table, where).query.count(); });
+  return run([&](const elf_table::Table& table) {
+    return where.empty() ? table.size() : RunningQuery(table, where).query.count();
+  });
 }
 
 void ElfTable::rows(Where where, ElfRowVisitor visit) const {
@@ -162,9 +163,9 @@ void ElfTable::rows(Where where, ElfRowVisitor visit) const {
       run([&](const elf_table::Table& table) { return shown_query(table, where); });
   const elf_table::Schema& schema = running->schema;
   running->query.run(
-      [&](Tid tid) {
+      [&](Tid tid, elf_table::Slot slot) {
         const Row row = detail::pool::as_errors(
-            [&] { return elf_table::row_at(*running->version, schema, tid); });
+            [&] { return elf_table::row_at(*running->version, schema, slot); });
         return visit(tid, row);
       },
       [&](Tid tid, std::span<const elf_table::Key> keys) {

@@ -19,6 +19,12 @@ constexpr std::uint64_t bytes_of_generation(std::uint64_t columns) {
   return sizeof(GenerationLayout) + columns * sizeof(ColumnLayout);
 }
 
+/// Of one that is there.
+std::uint64_t bytes_of_generation(const GenerationLayout& generation, std::uint64_t columns) {
+  return bytes_of_generation(columns) -
+         (is_of_first_format(generation) ? sizeof generation - kFirstGenerationBytes : 0);
+}
+
 void free_block(pool::PoolCore& pool, std::uint64_t& word) {
   if (pm::load(word) == pm::kNull) return;
   alloc::Session session = pool.allocator().session();
@@ -38,18 +44,21 @@ GenerationLayout& write_generation(pool::PoolCore& pool, pm::Offset block, std::
   return generation;
 }
 
-/// The generation's own block last: it leads to all others.
-void free_generation(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t columns) {
+/// The generation's own block last: it leads to all others. `kept`: the word of a tree that belongs
+/// to another generation.
+void free_generation(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t columns,
+                     std::uint64_t kept = pm::kNull) {
   if (pm::load(word) == pm::kNull) return;
   GenerationLayout& generation = checked_generation(pool, pm::load(word), columns);
   elf::Table::destroy(pool, generation.elf);
-  InsertedRows::destroy(pool, generation.inserted);
+  if (pm::load(generation.inserted) != kept) InsertedRows::destroy(pool, generation.inserted);
   for (std::uint64_t i = 0; i < columns; ++i) {
     ColumnLayout& column = columns_of(generation)[i];
     free_block(pool, column.codes);
     free_block(pool, column.keys);
     free_block(pool, column.bytes);
   }
+  if (!is_of_first_format(generation)) free_block(pool, generation.numbers);
   free_block(pool, word);
 }
 
@@ -77,9 +86,10 @@ Schema schema_of(const pool::PoolCore& pool, const Root& root) {
 GenerationLayout& checked_generation(const pool::PoolCore& pool, pm::Offset offset,
                                      std::uint64_t columns) {
   const auto valid = [&](const GenerationLayout& generation) {
-    return pm::load(generation.magic) == kGenerationMagic &&
-           pm::load(generation.tids) <= Elf::kMaxRows &&
-           pool.contains(offset, bytes_of_generation(columns));
+    const std::uint64_t magic = pm::load(generation.magic);
+    if (magic != kGenerationMagic && magic != kFirstGenerationMagic) return false;
+    return pm::load(generation.tids) <= Elf::kMaxRows && rows_of(generation) <= Elf::kMaxRows &&
+           pool.contains(offset, bytes_of_generation(generation, columns));
   };
   return pool::checked<GenerationLayout>(pool, offset, "a generation of an ElfTable", valid);
 }
@@ -125,7 +135,10 @@ void add_block(pool::PoolCore& pool, std::uint64_t& word, std::span<const std::b
 }
 
 void free_spare(pool::PoolCore& pool, Root& root) {
-  free_generation(pool, root.generations[1 - current_of(root)], root.columns);
+  const GenerationLayout& current =
+      checked_generation(pool, pm::load(root.generations[current_of(root)]), root.columns);
+  free_generation(pool, root.generations[1 - current_of(root)], root.columns,
+                  pm::load(current.inserted));
 }
 
 void free_all(pool::PoolCore& pool, std::uint64_t& root_word) {
@@ -150,6 +163,7 @@ void for_each_own_block(const pool::PoolCore& pool, const Root& root, unsigned n
     show(pm::load(column.keys));
     show(pm::load(column.bytes));
   }
+  show(numbers_of(generation));
 }
 
 }  // namespace perdix::detail::index::elf_table

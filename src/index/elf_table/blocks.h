@@ -13,6 +13,7 @@
 
 #include "index/elf_table/layout.h"
 #include "index/elf_table/schema.h"
+#include "pm/access.h"
 #include "pm/offset.h"
 #include "pool/checked.h"
 #include "pool/open_index.h"
@@ -30,8 +31,22 @@ Schema schema_of(const pool::PoolCore& pool, const Root& root);
 GenerationLayout& checked_generation(const pool::PoolCore& pool, pm::Offset offset,
                                      std::uint64_t columns);
 
+inline bool is_of_first_format(const GenerationLayout& generation) {
+  return pm::load(generation.magic) == kFirstGenerationMagic;
+}
+
 inline ColumnLayout* columns_of(GenerationLayout& generation) {
-  return reinterpret_cast<ColumnLayout*>(&generation + 1);
+  const std::size_t head =
+      is_of_first_format(generation) ? kFirstGenerationBytes : sizeof generation;
+  return reinterpret_cast<ColumnLayout*>(reinterpret_cast<std::byte*>(&generation) + head);
+}
+
+/// How many slots a generation has, and the block of their TIDs.
+inline std::uint64_t rows_of(const GenerationLayout& generation) {
+  return pm::load(is_of_first_format(generation) ? generation.tids : generation.rows);
+}
+inline pm::Offset numbers_of(const GenerationLayout& generation) {
+  return is_of_first_format(generation) ? pm::kNull : pm::load(generation.numbers);
 }
 
 inline unsigned current_of(const Root& root) { return pm::load(root.current) == 0 ? 0 : 1; }
@@ -55,7 +70,8 @@ GenerationLayout& add_generation(pool::PoolCore& pool, std::uint64_t& word, std:
 /// Makes a block of these contents behind a word that is 0, durably. Nothing if there are none.
 void add_block(pool::PoolCore& pool, std::uint64_t& word, std::span<const std::byte> contents);
 
-/// Frees the generation that does not count, if there is one (T1). No caller may have it open.
+/// Frees the generation that does not count, if there is one (T1), but not a tree that belongs to
+/// the other one (T7). No caller may have it open.
 void free_spare(pool::PoolCore& pool, Root& root);
 
 /// Frees everything that the root word leads to, and clears it.

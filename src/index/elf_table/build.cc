@@ -1,5 +1,5 @@
-// Build and compact: both make a generation out of place, and put it in the place of the current
-// one by one store.
+// Build and compact: both make a generation out of place, while rows come and go, and put it in the
+// place of the current one by one store.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -9,6 +9,7 @@
 #include <perdix/error.h>
 
 #include "index/common/retry.h"
+#include "index/elf/turn.h"
 #include "index/elf_table/blocks.h"
 #include "index/elf_table/elf_table.h"
 #include "index/elf_table/row_source.h"
@@ -69,14 +70,14 @@ std::vector<unsigned> complete_order(std::span<const unsigned> order,
 std::vector<std::uint64_t> write_columns(pool::PoolCore& pool, GenerationLayout& generation,
                                          const Schema& schema, const RowSource& source,
                                          const Table::Progress& progress) {
-  const std::uint64_t tids = source.tids();
+  const std::uint64_t all = source.rows();
   std::vector<std::uint64_t> cardinalities;
   for (unsigned i = 0; i < schema.size(); ++i) {
     const double width = kShareOfEncoding / static_cast<double>(schema.size());
     const PartOfWork report(progress, i * width, (i + 1) * width);
-    ColumnEncoder encoder(schema[i].type, tids);
+    ColumnEncoder encoder(schema[i].type, all);
     source.encode(i, encoder, [&](std::uint64_t rows) {
-      if (!report(static_cast<double>(rows) / static_cast<double>(tids))) throw Cancelled();
+      if (!report(static_cast<double>(rows) / static_cast<double>(all))) throw Cancelled();
     });
     encoder.finish();
     write_column(pool, columns_of(generation)[i], encoder);
@@ -85,17 +86,19 @@ std::vector<std::uint64_t> write_columns(pool::PoolCore& pool, GenerationLayout&
   return cardinalities;
 }
 
-/// The Elf of a generation whose columns are complete. Rows that were erased get in, since a row's
-/// TID is its place in the columns, and out again.
+/// The Elf of a generation whose columns are complete.
 void build_elf(Version& version, std::span<const std::span<const std::uint32_t>> codes,
-               const RowSource& source, const Table::Progress& progress) {
-  const std::vector<Elf::Tid> erased = source.erased();
-  const double built = erased.empty() ? 1 : (1 + kShareOfEncoding) / 2;
-  if (version.tids() == 0) return;
-  if (!version.elf().build(codes, PartOfWork(progress, kShareOfEncoding, built))) throw Cancelled();
-  if (erased.empty()) return;
-  for (const Elf::Tid tid : erased) version.elf().erase(tid);
-  if (!version.elf().compact(PartOfWork(progress, built, 1))) throw Cancelled();
+               const Table::Progress& progress) {
+  if (version.rows() == 0) return;
+  if (!version.elf().build(codes, PartOfWork(progress, kShareOfEncoding, 1))) throw Cancelled();
+}
+
+/// Rows that were erased from another generation. Those that were gone when the rows of this one
+/// were read have no slot.
+void erase_all(Version& version, std::span<const Elf::Tid> tids) {
+  for (const Elf::Tid tid : tids) {
+    if (const std::optional<Slot> slot = version.slot_of(tid)) version.elf().erase(*slot);
+  }
 }
 
 }  // namespace
@@ -111,25 +114,45 @@ bool Table::build(std::span<const ElfColumnData> columns, const ElfBuildOptions&
     }
     order.push_back(column);
   }
-  return replace([&] { return make_version(source, order, options.progress); });
+  return replace([&] { install(make_version(source, order, options.progress)); });
 }
 
 bool Table::compact(const Progress& progress) {
-  return replace(
-      [&] { return make_version(TableSource(schema_, version()), current_order(), progress); });
+  const auto stop_noting = [&](void*) {
+    const std::lock_guard lock(writers_);
+    erased_meanwhile_.end();
+  };
+  return replace([&] {
+    const std::unique_ptr<void, decltype(stop_noting)> noting(this, stop_noting);
+    fold(progress);
+  });
 }
 
-/// Calls make(), which makes a generation and opens it, and puts it in the place of the current
-/// one. If that fails, or is cancelled, its blocks are freed.
-template <class Make>
-bool Table::replace(const Make& make) {
-  const std::unique_lock building(building_, std::try_to_lock);
-  if (!building) throw_in_use("is being built or compacted already");
+void Table::fold(const Progress& progress) {
+  const TableSource source(schema_, version(), seal());
+  std::unique_ptr<Pinned> next =
+      make_version(source, current_order(), progress, version().shared_inserted());
+  catch_up(next->version);
+  install(std::move(next));
+}
+
+/// From now on erases are noted. Rows that are inserted from now on have this TID or a higher one.
+std::uint64_t Table::seal() {
+  const std::lock_guard lock(writers_);
+  erased_meanwhile_.begin();
+  return end_tid();
+}
+
+/// Calls work(), which makes a generation, opens it, and puts it in the place of the current one.
+/// If that fails, or is cancelled, its blocks are freed.
+template <class Work>
+bool Table::replace(const Work& work) {
+  const elf::Turn turn(building_);
+  if (!turn) throw_in_use("is being built or compacted already");
   if (!free_replaced()) throw_in_use("has rows of before its last build that a query still shows");
   return retry_when_full(pool(), [&] {
     try {
-      const std::lock_guard lock(writers_);
-      install(make());
+      work();
     } catch (const Cancelled&) {
       free_spare(pool(), *root_);
       return false;
@@ -148,35 +171,56 @@ void Table::throw_in_use(std::string_view why) const {
               fmt::format("index '{}' {}; call again when that has ended", handle_.name(), why));
 }
 
-/// The caller holds writers_.
+/// `inserted`: the tree that the generation is going to take over; null: it gets a new one.
 auto Table::make_version(const RowSource& source, std::span<const unsigned> order,
-                         const Progress& progress) -> std::unique_ptr<Pinned> {
+                         const Progress& progress, const std::shared_ptr<InsertedRows>& inserted)
+    -> std::unique_ptr<Pinned> {
   const unsigned number = 1 - current_of(*root_);
   GenerationLayout& generation = add_generation(pool(), root_->generations[number], schema_.size());
   const auto cardinalities = write_columns(pool(), generation, schema_, source, progress);
   const std::vector<unsigned> columns = complete_order(order, cardinalities);
   for (unsigned dimension = 0; dimension < columns.size(); ++dimension)
     pool().pm().store(columns_of(generation)[columns[dimension]].dimension, dimension);
+  add_array(pool(), generation.numbers, source.numbers());
+  pool().pm().store(generation.rows, source.rows());
   pool().pm().store(generation.tids, source.tids());
   // The commit of `current` fences, and until then no caller asks for the generation.
   pool().pm().flush(&generation, sizeof generation + columns.size() * sizeof(ColumnLayout));
-  auto next = std::make_unique<Pinned>(*this, number);
+  auto next = std::make_unique<Pinned>(*this, number, inserted);
   std::vector<std::span<const std::uint32_t>> codes;
   for (const unsigned column : columns) codes.push_back(next->version.codes(column));
-  build_elf(next->version, codes, source, progress);
+  build_elf(next->version, codes, progress);
   return next;
 }
 
-/// The commit of build and compact. The caller holds writers_.
+/// Erases what was noted so far, so that little is left for install(). Ends, since each row is
+/// erased once.
+void Table::catch_up(Version& next) {
+  constexpr std::size_t kFew = 64;
+  for (;;) {
+    std::vector<Tid> erased;
+    {
+      const std::lock_guard lock(writers_);
+      if (erased_meanwhile_.size() <= kFew) return;
+      erased = erased_meanwhile_.take();
+    }
+    erase_all(next, erased);
+  }
+}
+
+/// The commit of build and compact.
 void Table::install(std::unique_ptr<Pinned> next) {
+  const std::lock_guard lock(writers_);
+  erase_all(next->version, erased_meanwhile_.take());
+  if (&next->version.inserted() == &version().inserted()) next->version.take_over(version());
   pool().pm().commit(root_->current, 1 - current_of(*root_));  // fences first: all is durable
   next_tid_.reset();
   inserted_rows_.reset();
   {
-    const std::lock_guard lock(pins_);
+    const std::lock_guard pins(pins_);
     replaced_ = std::exchange(current_, std::move(next));
   }
-  limit_.follow(version().tids(), shape_.least_delta);
+  limit_.follow(version().rows(), shape_.least_delta);
 }
 
 /// The policy in force goes over to the Elf that a build or compact has made. Queries need no
@@ -189,9 +233,9 @@ void Table::cache_again() noexcept {
   }
 }
 
-/// Frees the generation that a build or compact has replaced, when no query reads it any more.
-/// False if one shows its rows to a visitor. The caller holds building_, and not writers_: a
-/// visitor of such a query may insert rows.
+/// Frees the generation that a build or compact has replaced, and the rows of the tree that only it
+/// needed, when no query reads it any more. False if one shows its rows to a visitor. The caller
+/// has building_, and does not hold writers_: a visitor of such a query may insert rows.
 bool Table::free_replaced() {
   std::unique_ptr<Pinned> replaced;
   {
@@ -204,6 +248,7 @@ bool Table::free_replaced() {
   replaced.reset();
   try {
     free_spare(pool(), *root_);
+    version().erase_folded();
   } catch (const std::exception&) {  // damaged: it stays where it is
   }
   return true;

@@ -35,11 +35,16 @@ void check_sizes(pool::PoolCore& pool, const Root& root, const Schema& schema, P
   const pm::Offset block = pm::load(root.generations[current_of(root)]);
   GenerationLayout& generation = checked_generation(pool, block, schema.size());
   expect(pool.offset(&root), sizeof root + root.schema_bytes, "a root");
-  expect(block, sizeof generation + schema.size() * sizeof(ColumnLayout), "a generation");
+  const std::byte* const end =
+      reinterpret_cast<const std::byte*>(columns_of(generation) + schema.size());
+  expect(block, static_cast<std::uint64_t>(end - reinterpret_cast<const std::byte*>(&generation)),
+         "a generation");
+  if (numbers_of(generation) != pm::kNull)
+    expect(numbers_of(generation), rows_of(generation) * sizeof(std::uint32_t), "numbers of rows");
   for (std::size_t i = 0; i < schema.size(); ++i) {
     const ColumnLayout& column = columns_of(generation)[i];
     const std::uint64_t words = pm::load(column.words);
-    expect(pm::load(column.codes), pm::load(generation.tids) * sizeof(std::uint32_t), "codes");
+    expect(pm::load(column.codes), rows_of(generation) * sizeof(std::uint32_t), "codes");
     expect(pm::load(column.keys), words * sizeof(std::uint64_t), "a dictionary");
     problems.expect(words == 0 || has_dictionary(schema[i].type),
                     "column '{}' has a dictionary, and needs none", schema[i].name);
@@ -59,35 +64,47 @@ void check_dictionary(const Dictionary& dictionary, const ElfColumn& column, Pro
   }
 }
 
+/// TIDs of slots ascend (T5).
+void check_numbers(const Version& version, Problems& problems) {
+  std::uint64_t least = 0;
+  for (Slot slot = 0; slot < version.rows(); ++slot) {
+    const std::uint64_t tid = version.tid_of(slot);
+    problems.expect(least <= tid && tid < version.tids(),
+                    "slot {} has the row number {}, which is not from {} to {}", slot, tid, least,
+                    version.tids());
+    least = tid + 1;
+  }
+}
+
 /// The Elf has the rows that the columns have (T2, T4). All rows of one point are checked when the
 /// first of them comes, so that equal rows cost no more than others.
 class RowCheck {
  public:
   RowCheck(const Version& version, Problems& problems)
-      : version_(version), problems_(problems), alive_(version.tids()), seen_(version.tids()) {}
+      : version_(version), problems_(problems), alive_(version.rows()), seen_(version.rows()) {}
 
   void run() {
-    const auto note = [&](Elf::Tid tid) {
-      problems_.expect(tid < alive_.size(), "the Elf has a row {}, and rows end at {}", tid,
+    const auto note = [&](Slot slot) {
+      problems_.expect(slot < alive_.size(), "the Elf has a row {}, and rows end at {}", slot,
                        alive_.size());
-      if (tid < alive_.size()) alive_[tid] = true;
+      if (slot < alive_.size()) alive_[slot] = true;
       return true;
     };
     version_.elf().show(version_.elf().box(), note);
-    for (std::uint64_t tid = 0; tid < alive_.size(); ++tid) {
-      if (!alive_[tid]) continue;
-      check_codes(static_cast<Elf::Tid>(tid));
-      if (!seen_[tid]) look_for(version_.point(static_cast<Elf::Tid>(tid)));
-      problems_.expect(seen_[tid], "the Elf has row {} with other values than the columns", tid);
+    for (Slot slot = 0; slot < alive_.size(); ++slot) {
+      if (!alive_[slot]) continue;
+      check_codes(slot);
+      if (!seen_[slot]) look_for(version_.point(slot));
+      problems_.expect(seen_[slot], "the Elf has row {} with other values than the columns", slot);
     }
   }
 
  private:
-  void check_codes(Elf::Tid tid) {
-    const std::vector<std::uint32_t> point = version_.point(tid);
+  void check_codes(Slot slot) {
+    const std::vector<std::uint32_t> point = version_.point(slot);
     for (unsigned dimension = 0; dimension < point.size(); ++dimension) {
       problems_.expect(point[dimension] < version_.dictionary(version_.column(dimension)).size(),
-                       "row {} has a code in dimension {} that is in no dictionary", tid,
+                       "row {} has a code in dimension {} that is in no dictionary", slot,
                        dimension);
     }
   }
@@ -96,8 +113,8 @@ class RowCheck {
     elf::Box box = version_.elf().box();
     std::copy(point.begin(), point.end(), box.lower.begin());
     std::copy(point.begin(), point.end(), box.upper.begin());
-    const auto note = [&](Elf::Tid tid) {
-      if (tid < seen_.size() && version_.point(tid) == point) seen_[tid] = true;
+    const auto note = [&](Slot slot) {
+      if (slot < seen_.size() && version_.point(slot) == point) seen_[slot] = true;
       return true;
     };
     version_.elf().show(box, note);
@@ -109,11 +126,11 @@ class RowCheck {
   std::vector<bool> seen_;
 };
 
-/// Inserted rows are rows of the schema (T5).
+/// Inserted rows are rows of the schema (T6).
 void check_inserted(const Version& version, const Schema& schema, Problems& problems) {
   std::vector<Key> keys(schema.size());
   std::uint64_t next = version.tids();
-  version.inserted().for_each([&](std::uint64_t tid, std::string_view record) {
+  version.inserted().scan(next, [&](std::uint64_t tid, std::string_view record) {
     problems.expect(tid == next, "there is an inserted row {} where {} should be", tid, next);
     problems.expect(record.empty() || read_record(schema, record, keys),
                     "the inserted row {} is damaged", tid);
@@ -122,12 +139,11 @@ void check_inserted(const Version& version, const Schema& schema, Problems& prob
   });
 }
 
-/// The blocks of one of the two generations, which is open.
+/// The blocks of one of the two generations, which is open, but not those of its tree.
 void show_generation(const pool::PoolCore& pool, const Root& root, unsigned number,
                      const Version& version, const pool::BlockVisitor& visit) {
   for_each_own_block(pool, root, number, visit);
   version.elf().for_each_block(visit);
-  version.inserted().for_each_block(visit);
 }
 
 }  // namespace
@@ -143,6 +159,7 @@ CheckReport Table::check() const {
     add(report, version->inserted().check(), "its inserted rows");
     for (unsigned i = 0; i < schema_.size(); ++i)
       check_dictionary(version->dictionary(i), schema_[i], problems);
+    check_numbers(*version, problems);
     if (report.ok()) RowCheck(*version, problems).run();
     check_inserted(*version, schema_, problems);
     report.pairs = size();
@@ -160,9 +177,11 @@ void Table::for_each_block(const pool::BlockVisitor& visit) const {
   const Pin current(*this);
   const Pin replaced = Pin::replaced(*this);
   show_generation(pool(), *root_, current.number(), *current, visit);
+  current->inserted().for_each_block(visit);
   // A build may have ended between the two pins.
-  if (replaced && replaced.number() != current.number())
-    show_generation(pool(), *root_, replaced.number(), *replaced, visit);
+  if (!replaced || replaced.number() == current.number()) return;
+  show_generation(pool(), *root_, replaced.number(), *replaced, visit);
+  if (&replaced->inserted() != &current->inserted()) replaced->inserted().for_each_block(visit);
 }
 
 ElfTableStats Table::table_stats() const {

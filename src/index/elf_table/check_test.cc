@@ -1,4 +1,5 @@
 // check() notices what does not fit: each test changes a word of a table's blocks.
+#include <cstring>
 #include <optional>
 
 #include <gmock/gmock.h>
@@ -97,11 +98,19 @@ TEST_F(CheckTest, CodesAreInTheDictionary) {
   EXPECT_THAT(problems(), Contains(HasSubstr("is in no dictionary")));
 }
 
+TEST_F(CheckTest, NumbersOfRowsAscend) {
+  table_->erase(1);
+  EXPECT_TRUE(table_->compact());
+  auto* const numbers = array<std::uint32_t>(generation().numbers);
+  std::swap(numbers[1], numbers[2]);
+  EXPECT_THAT(problems(), Contains(HasSubstr("slot 2 has the row number 2")));
+}
+
 TEST_F(CheckTest, BlocksAreLargeEnough) {
   GenerationLayout& layout = generation();
   ColumnLayout* const columns = columns_of(layout);
   std::swap(columns[0].codes, columns[0].keys);
-  layout.tids = 100;
+  layout.tids = layout.rows = 100;
   EXPECT_THAT(problems(), Contains(HasSubstr("for codes is not allocated, or too small")));
 }
 
@@ -120,6 +129,37 @@ TEST_F(CheckTest, ColumnsAreReadable) {
   generation();
   reinterpret_cast<char*>(root_ + 1)[0] = 9;  // the type of the first column
   EXPECT_THROW(problems(), Error);
+}
+
+// As a release wrote it in which slots were TIDs.
+TEST_F(CheckTest, AGenerationOfTheFirstFormatOpens) {
+  GenerationLayout& layout = generation();
+  ASSERT_EQ(layout.numbers, pm::kNull);
+  ColumnLayout* const columns = columns_of(layout);
+  layout.magic = kFirstGenerationMagic;
+  std::memmove(columns_of(layout), columns, root_->columns * sizeof *columns);
+  EXPECT_THAT(problems(), IsEmpty());
+  EXPECT_EQ(table_->count({ElfPredicate::equal("s", "b")}), 2U);
+  EXPECT_EQ(table_->row(3), (ElfTable::Row{std::int64_t{10}, "ccc", 4}));
+  EXPECT_TRUE(table_->erase(2));
+  EXPECT_EQ(table_->insert({std::int64_t{50}, "e", 6}), 5U);
+  EXPECT_THAT(problems(), IsEmpty());
+  EXPECT_TRUE(table_->compact());
+  EXPECT_EQ(generation().magic, kGenerationMagic);
+  EXPECT_THAT(problems(), IsEmpty());
+  EXPECT_EQ(table_->row(2), std::nullopt);
+  EXPECT_EQ(table_->row(5), (ElfTable::Row{std::int64_t{50}, "e", 6}));
+  table_.reset();
+  EXPECT_THAT(pool_.check().problems, IsEmpty());
+}
+
+TEST_F(CheckTest, AnOpeningErasesWhatACompactHasFoldedIn) {
+  EXPECT_TRUE(table_->compact());
+  InsertedRows(*pool_.core(), generation().inserted).put(4, "folded");
+  EXPECT_THAT(problems(), IsEmpty());
+  EXPECT_EQ(InsertedRows(*pool_.core(), generation().inserted).get(4), std::nullopt);
+  EXPECT_THAT(problems(), IsEmpty());
+  EXPECT_EQ(table_->insert({std::int64_t{50}, "e", 6}), 5U);
 }
 
 TEST_F(CheckTest, AnOpeningFreesWhatABuildHasLeft) {

@@ -23,7 +23,12 @@ ElfTable::Tid Table::insert(std::span<const ElfValue> row) {
   bool many = false;
   {
     const std::lock_guard lock(writers_);
-    tid = next_tid();
+    if (end_tid() >= Elf::kMaxRows) {
+      throw Error(Errc::too_large, fmt::format("index '{}' has given all {} row numbers; build it "
+                                               "anew",
+                                               handle_.name(), Elf::kMaxRows));
+    }
+    tid = static_cast<Tid>(end_tid());
     version().inserted().put(tid, record);
     ++*next_tid_;
     if (inserted_rows_) ++*inserted_rows_;
@@ -34,21 +39,30 @@ ElfTable::Tid Table::insert(std::span<const ElfValue> row) {
   return tid;
 }
 
-/// The caller holds writers_.
-ElfTable::Tid Table::next_tid() {
+/// The TID of the next row. The caller holds writers_.
+std::uint64_t Table::end_tid() {
   if (!next_tid_) {
     const auto last = version().inserted().find_floor(~std::uint64_t{0});
-    next_tid_ = last ? last->first + 1 : version().tids();
+    next_tid_ = std::max(last ? last->first + 1 : 0, version().tids());
   }
-  if (*next_tid_ < Elf::kMaxRows) return static_cast<Tid>(*next_tid_);
-  throw Error(Errc::too_large, fmt::format("index '{}' has given all {} row numbers; build it anew",
-                                           handle_.name(), Elf::kMaxRows));
+  return *next_tid_;
 }
 
-/// An inserted row leaves an empty record: its TID must not be used again.
 bool Table::erase(Tid tid) {
   const std::lock_guard lock(writers_);
-  if (tid < version().tids()) return version().elf().erase(tid);
+  erased_meanwhile_.prepare();
+  const bool erased = tid < version().tids() ? erase_listed(tid) : erase_inserted(tid);
+  if (erased) erased_meanwhile_.note(tid);
+  return erased;
+}
+
+bool Table::erase_listed(Tid tid) {
+  const std::optional<Slot> slot = version().slot_of(tid);
+  return slot && version().elf().erase(*slot);
+}
+
+/// Leaves an empty record: the TID must not be used again.
+bool Table::erase_inserted(Tid tid) {
   const std::optional<std::string> record = version().inserted().get(tid);
   if (!record || record->empty()) return false;
   version().inserted().put(tid, {});
@@ -65,7 +79,7 @@ std::uint64_t Table::size() const {
 std::uint64_t Table::inserted_rows() const {
   if (inserted_rows_) return *inserted_rows_;
   std::uint64_t rows = 0;
-  version().inserted().for_each([&](std::uint64_t, std::string_view record) {
+  version().inserted().scan(version().tids(), [&](std::uint64_t, std::string_view record) {
     rows += record.empty() ? 0 : 1;
     return true;
   });
@@ -84,8 +98,9 @@ void Table::wait_for_cache() const { Pin(*this).elf().wait_for_cache(); }
 std::optional<ElfTable::Row> Table::row(Tid tid) const {
   const Pin version(*this);
   if (tid < version->tids()) {
-    if (!version->elf().has_listed(tid)) return std::nullopt;
-    return row_at(*version, schema_, tid);
+    const std::optional<Slot> slot = version->slot_of(tid);
+    if (!slot || !version->elf().has_listed(*slot)) return std::nullopt;
+    return row_at(*version, schema_, *slot);
   }
   const std::optional<std::string> record = version->inserted().get(tid);
   if (!record || record->empty()) return std::nullopt;
@@ -97,14 +112,14 @@ std::optional<ElfTable::Row> Table::row(Tid tid) const {
   return row_of(schema_, keys);
 }
 
-ElfValue value_at(const Version& version, const Schema& schema, unsigned column, Elf::Tid tid) {
-  return value_of(schema[column].type, version.dictionary(column).key(version.code(column, tid)));
+ElfValue value_at(const Version& version, const Schema& schema, unsigned column, Slot slot) {
+  return value_of(schema[column].type, version.dictionary(column).key(version.code(column, slot)));
 }
 
-ElfTable::Row row_at(const Version& version, const Schema& schema, Elf::Tid tid) {
+ElfTable::Row row_at(const Version& version, const Schema& schema, Slot slot) {
   ElfTable::Row row;
   row.reserve(schema.size());
-  for (unsigned i = 0; i < schema.size(); ++i) row.push_back(value_at(version, schema, i, tid));
+  for (unsigned i = 0; i < schema.size(); ++i) row.push_back(value_at(version, schema, i, slot));
   return row;
 }
 

@@ -19,10 +19,18 @@
 // is one of the tree or of the Elf; and dictionaries never change. A build and a compact make a new
 // generation, out of place, whose commit is one store.
 //
-// Concurrency: a query pins the Version that it reads. Writers hold `writers_`, a build or compact
-// too, as long as it lasts. Then it waits until no query has the Version pinned that it replaced,
-// and frees it. It does not wait for queries that show rows to a visitor, which may take any time,
-// or call build itself: then the next build or compact frees that Version.
+// A row has a slot in its generation, which it keeps until the next compact, and a TID, which it
+// keeps for its life. Columns and the Elf know slots only, so a row that was erased costs nothing
+// once it was compacted.
+//
+// Concurrency: a query pins the Version that it reads. Writers hold `writers_`. A build or compact
+// has `building_`, for which no call waits, and holds `writers_` only when it begins and when it
+// puts its generation in place. A compact leaves the tree of inserted rows where it is: rows that
+// are inserted meanwhile come behind those that it folds in, and the new generation takes the tree
+// over. Rows that are erased meanwhile are noted, and erased from the new generation, too. Then it
+// waits until no query has the Version pinned that it replaced, and frees it. It does not wait for
+// queries that show rows to a visitor, which may take any time, or call build itself: then the next
+// build or compact frees that Version.
 //
 // Durability: docs/durability/elf_table.md has the cases.
 #pragma once
@@ -41,6 +49,7 @@
 #include <perdix/elf_table.h>
 
 #include "index/elf/delta_limit.h"
+#include "index/elf/erased_meanwhile.h"
 #include "index/elf/shape.h"
 #include "index/elf_table/layout.h"
 #include "index/elf_table/schema.h"
@@ -92,10 +101,11 @@ class Table final : public pool::OpenIndex {
 
  private:
   struct Pinned {
-    Pinned(const Table& table, unsigned generation)
+    Pinned(const Table& table, unsigned generation,
+           std::shared_ptr<InsertedRows> inserted = nullptr)
         : number(generation),
-          version(table.handle_, table.schema_, table.root_->generations[generation],
-                  table.shape_) {}
+          version(table.handle_, table.schema_, table.root_->generations[generation], table.shape_,
+                  std::move(inserted)) {}
 
     const unsigned number;  // of the generation
     Version version;
@@ -108,14 +118,20 @@ class Table final : public pool::OpenIndex {
 
   // elf_table.cc
   Version& version() const { return current_->version; }
-  Tid next_tid();
+  std::uint64_t end_tid();
+  bool erase_listed(Tid tid);
+  bool erase_inserted(Tid tid);
   std::uint64_t inserted_rows() const;
 
   // build.cc
   template <class Make>
   bool replace(const Make& make);
+  void fold(const Progress& progress);
+  std::uint64_t seal();
   std::unique_ptr<Pinned> make_version(const RowSource& source, std::span<const unsigned> order,
-                                       const Progress& progress);
+                                       const Progress& progress,
+                                       const std::shared_ptr<InsertedRows>& inserted = nullptr);
+  void catch_up(Version& next);
   void install(std::unique_ptr<Pinned> next);
   bool free_replaced();
   [[noreturn]] void throw_in_use(std::string_view why) const;
@@ -135,9 +151,10 @@ class Table final : public pool::OpenIndex {
   std::mutex caching_;  // guards policy_, and the call of cache() of the Elf; before pins_
   CachePolicy policy_;
 
-  std::mutex building_;         // held by a build or compact; no call waits for it
-  mutable std::mutex writers_;  // guards what follows
+  std::atomic<bool> building_{false};  // a build or compact runs
+  mutable std::mutex writers_;         // guards what follows; held for moments
   elf::DeltaLimit limit_;
+  elf::ErasedMeanwhile erased_meanwhile_;
   std::optional<std::uint64_t> next_tid_;
   mutable std::optional<std::uint64_t> inserted_rows_;  // that are there
 };
@@ -185,11 +202,11 @@ class Table::Pin {
   Pinned* pinned_;
 };
 
-/// The value of a row that the Elf has, in one column. Throws corrupt.
-ElfValue value_at(const Version& version, const Schema& schema, unsigned column, Elf::Tid tid);
+/// The value of a row that the columns have, in one of them. Throws corrupt.
+ElfValue value_at(const Version& version, const Schema& schema, unsigned column, Slot slot);
 
 /// The values of such a row, and those of keys.
-ElfTable::Row row_at(const Version& version, const Schema& schema, Elf::Tid tid);
+ElfTable::Row row_at(const Version& version, const Schema& schema, Slot slot);
 ElfTable::Row row_of(const Schema& schema, std::span<const Key> keys);
 
 }  // namespace perdix::detail::index::elf_table

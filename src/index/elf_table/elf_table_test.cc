@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -316,6 +317,105 @@ TEST_F(ElfTableTest, ABuildCanBeCancelledAtEachCall) {
   EXPECT_THROW(table_->compact([](double) -> bool { throw Stop(); }), Stop);
   expect_rows();
   expect_sound();
+}
+
+TEST_F(ElfTableTest, AProgressFunctionMayCallTheTable) {
+  build(200);
+  insert();
+  const auto call = [&](double) {
+    EXPECT_EQ(table_->size(), model_->rows.size());
+    EXPECT_EQ(table_->stats().rows, model_->rows.size());
+    EXPECT_EQ(table_->row(0).has_value(), model_->rows.contains(0));
+    EXPECT_FALSE(table_->explain({}).dimensions.empty());
+    EXPECT_THAT(table_->check().problems, IsEmpty());
+    table_->cache(CachePolicy::static_levels(2));
+    insert();
+    for (int i = 0; i < 5; ++i) erase();
+    error_of(Errc::in_use, [&] { table_->compact(); });
+    expect_answers({P::at_least("i", 0)});
+    return true;
+  };
+  ASSERT_TRUE(table_->compact(call));
+  expect_rows();
+  reopen();
+  expect_rows();
+  expect_sound();
+  TypedColumns columns(kAllTypes);
+  columns.add(random_row(random_, kAllTypes));
+  EXPECT_TRUE(table_->build(columns.data(), {{}, call}));
+  EXPECT_EQ(table_->size(), 1U) << "rows of before a build go with it";
+  EXPECT_EQ(table_->insert(random_row(random_, kAllTypes)), 1U);
+  expect_sound();
+}
+
+// Rows that a compact has read, rows that it has not, and rows that come after it has begun.
+TEST_F(ElfTableTest, RowsComeAndGoDuringACompact) {
+  build(150);
+  for (int i = 0; i < 50; ++i) insert();
+  bool first = true;
+  ASSERT_TRUE(table_->compact([&](double) {
+    if (!std::exchange(first, false)) return true;
+    for (int i = 0; i < 60; ++i) insert();
+    for (std::uint32_t tid = 0; tid < 260; tid += 2) {
+      EXPECT_TRUE(table_->erase(tid));
+      EXPECT_FALSE(table_->erase(tid));
+      model_->rows.erase(tid);
+    }
+    return true;
+  }));
+  expect_rows();
+  EXPECT_EQ(table_->stats().delta_rows, 30U);
+  reopen();
+  expect_rows();
+  expect_sound();
+  ASSERT_TRUE(table_->compact());
+  EXPECT_EQ(table_->stats().delta_rows, 0U);
+  expect_rows();
+  expect_sound();
+}
+
+TEST_F(ElfTableTest, AnErasedRowCostsNothingOnceItWasCompacted) {
+  create({{"day", ElfType::date}, {"shop", ElfType::int32}});
+  constexpr std::uint32_t kWindow = 2000;
+  std::uint32_t next = 0;
+  const auto move_window = [&] {
+    for (std::uint32_t i = 0; i < kWindow; ++i, ++next) {
+      EXPECT_EQ(table_->insert({ElfDate{static_cast<std::int32_t>(next)}, 7}), next);
+      if (next >= kWindow) {
+        EXPECT_TRUE(table_->erase(next - kWindow));
+      }
+    }
+    ASSERT_TRUE(table_->compact());
+    EXPECT_EQ(table_->size(), kWindow);
+  };
+  move_window();
+  move_window();
+  const std::uint64_t bytes = table_->stats().pm_bytes;
+  for (int round = 0; round < 10; ++round) move_window();
+  EXPECT_LE(table_->stats().pm_bytes, bytes + bytes / 10);
+  EXPECT_EQ(table_->row(next - 1),
+            (ElfTable::Row{ElfDate{static_cast<std::int32_t>(next) - 1}, 7}));
+  EXPECT_EQ(table_->row(next - kWindow - 1), std::nullopt);
+  expect_sound();
+}
+
+TEST_F(ElfTableTest, APoolInWhichLittleLivesCanBeCompacted) {
+  PoolOptions small;
+  small.max_size = std::uint64_t{32} << 20;
+  const Pool pool = Pool::create(directory_.file("small"), small);
+  ElfTable table(pool, "t", {{"s", ElfType::string}, {"n", ElfType::int32}});
+  std::uint32_t next = 0;
+  for (int round = 0; round < 3; ++round) {
+    error_of(Errc::out_of_space, [&] {
+      for (;;) next = table.insert({std::string(2000, 'x') + std::to_string(next), 1}) + 1;
+    });
+    for (std::uint32_t tid = 0; tid + 100 < next; ++tid) table.erase(tid);
+    EXPECT_EQ(table.size(), 100U);
+    EXPECT_TRUE(table.compact());
+    EXPECT_EQ(table.count({P::equal("n", 1)}), 100U);
+  }
+  EXPECT_LT(table.stats().pm_bytes, std::uint64_t{2} << 20);
+  EXPECT_THAT(table.check().problems, IsEmpty());
 }
 
 TEST_F(ElfTableTest, SchemasAreChecked) {

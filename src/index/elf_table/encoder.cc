@@ -33,7 +33,7 @@ void ColumnEncoder::finish() {
   cardinality_ = ranks.size();
   number_words(ranks);
   number_strings(ranks);
-  for (std::uint32_t& code : codes_) code = code == kErased ? 0 : ranks[code];
+  for (std::uint32_t& code : codes_) code = ranks[code];
 }
 
 /// Without a dictionary the code is the key itself.

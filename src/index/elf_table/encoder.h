@@ -2,7 +2,7 @@
 // keys, sorts them, and numbers them.
 //
 //   ColumnEncoder encoder(type, rows);
-//   encoder.add(key);                // for each row: or add_erased()
+//   encoder.add(key);                // for each row
 //   encoder.finish();
 //   ... encoder.codes(), encoder.keys(), encoder.bytes() ...
 //
@@ -26,9 +26,6 @@ class ColumnEncoder {
   /// The key of the next row.
   void add(const Key& key);
 
-  /// Adds the next row, which was erased: it gets a code that means nothing.
-  void add_erased() { codes_.push_back(kErased); }
-
   /// Gives all rows their codes. Once, after the last row was added.
   void finish();
 
@@ -45,8 +42,6 @@ class ColumnEncoder {
   const std::string& bytes() const { return bytes_; }
 
  private:
-  static constexpr std::uint32_t kErased = ~std::uint32_t{0};  // no row has this number
-
   void number_words(std::vector<std::uint32_t>& ranks);
   void number_strings(std::vector<std::uint32_t>& ranks);
 

@@ -73,7 +73,7 @@ std::uint64_t Query::count() const {
 ElfPlan Query::plan() const {
   ElfPlan plan{steps_, box_.has_value(), 0, {}};
   if (box_) plan.dimensions = version_.elf().explain(*box_);
-  version_.inserted().for_each([&](std::uint64_t, std::string_view record) {
+  version_.inserted().scan(version_.tids(), [&](std::uint64_t, std::string_view record) {
     plan.delta_rows += record.empty() ? 0 : 1;
     return true;
   });

@@ -26,13 +26,14 @@ class Query {
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
 
-  /// Calls listed(tid) for the rows of the Elf that fulfil all conditions, then inserted(tid, keys)
-  /// for the inserted rows that do, until one of these calls returns false. Throws corrupt.
+  /// Calls listed(tid, slot) for the rows of the Elf that fulfil all conditions, then
+  /// inserted(tid, keys) for the inserted rows that do, until one of these calls returns false.
+  /// Throws corrupt.
   template <class Listed, class Inserted>
   void run(const Listed& listed, const Inserted& inserted) const {
     bool stopped = false;
-    const auto visit = [&](Tid tid) {
-      stopped = !listed(tid);
+    const auto visit = [&](Slot slot) {
+      stopped = !listed(version_.tid_of(slot), slot);
       return !stopped;
     };
     if (box_) version_.elf().show(*box_, visit);
@@ -49,7 +50,7 @@ class Query {
   template <class Inserted>
   void run_inserted(const Inserted& inserted) const {
     std::vector<Key> keys(schema_.size());
-    version_.inserted().scan(0, [&](std::uint64_t tid, std::string_view record) {
+    version_.inserted().scan(version_.tids(), [&](std::uint64_t tid, std::string_view record) {
       if (record.empty()) return true;
       if (!read_record(schema_, record, keys)) throw_damaged(tid);
       return !admits(keys) || inserted(static_cast<Tid>(tid), std::span<const Key>(keys));

@@ -1,4 +1,5 @@
-// What happens on open: creation, and freeing what an interrupted build left; destruction.
+// What happens on open: creation, and freeing what an interrupted build or compact left;
+// destruction.
 #include <fmt/format.h>
 
 #include <perdix/error.h>
@@ -28,7 +29,8 @@ void Table::open(const Schema& schema, const elf::Shape& shape) {
   }
   free_spare(pool(), *root_);
   current_ = std::make_unique<Pinned>(*this, current_of(*root_));
-  limit_.follow(version().tids(), shape.least_delta);
+  version().erase_folded();
+  limit_.follow(version().rows(), shape.least_delta);
 }
 
 void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) { free_all(pool, root); }

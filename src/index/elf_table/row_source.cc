@@ -62,28 +62,34 @@ void ColumnSource::encode(unsigned column, ColumnEncoder& encoder, const Tick& t
   }
 }
 
-TableSource::TableSource(const Schema& schema, const Version& version)
-    : schema_(schema), version_(version), alive_(version.tids()) {
-  const auto visit = [&](Elf::Tid tid) {
-    if (tid >= alive_.size()) version_.code(0, tid);  // throws corrupt
-    alive_[tid] = true;
-    return true;
-  };
-  version.elf().show(version.elf().box(), visit);
+TableSource::TableSource(const Schema& schema, const Version& version, std::uint64_t end)
+    : schema_(schema), version_(version), end_(end) {
+  read_listed();
   read_inserted();
+}
+
+void TableSource::read_listed() {
+  for (Slot slot = 0; slot < version_.rows(); ++slot) {
+    if (!version_.elf().has_listed(slot)) continue;
+    listed_.push_back(slot);
+    numbers_.push_back(version_.tid_of(slot));
+  }
 }
 
 /// Each TID has a record, though it may be empty.
 void TableSource::read_inserted() {
   std::vector<Key> keys(schema_.size());
-  version_.inserted().for_each([&](std::uint64_t tid, std::string_view record) {
-    const bool sound =
-        tid == alive_.size() && (record.empty() || read_record(schema_, record, keys));
+  std::uint64_t next = version_.tids();
+  version_.inserted().scan(next, [&](std::uint64_t tid, std::string_view record) {
+    if (tid >= end_) return false;
+    const bool sound = tid == next && (record.empty() || read_record(schema_, record, keys));
     if (!sound) {
       throw Error(Errc::corrupt, fmt::format("{}: the inserted row {} is damaged",
                                              version_.elf().pool().path().string(), tid));
     }
-    alive_.push_back(!record.empty());
+    ++next;
+    if (record.empty()) return true;
+    numbers_.push_back(static_cast<std::uint32_t>(tid));
     inserted_.emplace_back(record);
     return true;
   });
@@ -91,32 +97,21 @@ void TableSource::read_inserted() {
 
 void TableSource::encode(unsigned column, ColumnEncoder& encoder, const Tick& tick) const {
   const Dictionary& dictionary = version_.dictionary(column);
-  for (std::uint64_t tid = 0; tid < alive_.size(); ++tid) {
-    if (!alive_[tid]) {
-      encoder.add_erased();
-    } else if (tid < version_.tids()) {
-      encoder.add(dictionary.key(version_.code(column, static_cast<Elf::Tid>(tid))));
-    } else {
-      encoder.add(inserted_key(tid, column));
-    }
-    if ((tid + 1) % kRowsPerTick == 0) tick(tid + 1);
-  }
+  std::uint64_t rows = 0;
+  const auto add = [&](const Key& key) {
+    encoder.add(key);
+    if (++rows % kRowsPerTick == 0) tick(rows);
+  };
+  for (const Slot slot : listed_) add(dictionary.key(version_.code(column, slot)));
+  for (const std::string& record : inserted_) add(inserted_key(record, column));
 }
 
 /// The record was read before, so it is sound.
-Key TableSource::inserted_key(std::uint64_t tid, unsigned column) const {
-  RecordReader reader(inserted_[tid - version_.tids()]);
+Key TableSource::inserted_key(const std::string& record, unsigned column) const {
+  RecordReader reader(record);
   Key key;
   for (unsigned i = 0; i <= column; ++i) reader.next(schema_[i].type, key);
   return key;
-}
-
-std::vector<Elf::Tid> TableSource::erased() const {
-  std::vector<Elf::Tid> erased;
-  for (std::uint64_t tid = 0; tid < alive_.size(); ++tid) {
-    if (!alive_[tid]) erased.push_back(static_cast<Elf::Tid>(tid));
-  }
-  return erased;
 }
 
 }  // namespace perdix::detail::index::elf_table

@@ -1,0 +1,47 @@
+// TIDs of rows that are erased while a compact runs, which may have read them before.
+//
+// Guarded by the mutex of a table's writers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "index/elf/node.h"
+
+namespace perdix::detail::index::elf {
+
+class ErasedMeanwhile {
+ public:
+  /// From now on erases are noted, until end().
+  void begin() {
+    noting_ = true;
+    tids_.clear();
+  }
+  void end() {
+    noting_ = false;
+    tids_ = {};
+  }
+
+  /// Has room for one more TID, so that nothing can fail once the row is erased.
+  void prepare() {
+    if (noting_ && tids_.size() == tids_.capacity())
+      tids_.reserve(std::max<std::size_t>(64, 2 * tids_.size()));
+  }
+
+  void note(Tid tid) {
+    if (noting_) tids_.push_back(tid);
+  }
+
+  std::size_t size() const { return tids_.size(); }
+
+  /// Those that were noted since the last call.
+  std::vector<Tid> take() { return std::exchange(tids_, {}); }
+
+ private:
+  bool noting_ = false;
+  std::vector<Tid> tids_;
+};
+
+}  // namespace perdix::detail::index::elf
