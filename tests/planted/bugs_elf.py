@@ -170,7 +170,7 @@ BUGS = [
     Bug(
         "elf: equal rows are sorted against the order of their numbers",
         ELF_SORTER,
-        "    for (const std::uint32_t row : rows) to[ends_[digit(row)]++] = row;\n",
+        "    each(rows, steps, [&](std::uint32_t row) { to[ends_[digit(row)]++] = row; });\n",
         "    for (std::size_t i = rows.size(); i > 0; --i)\n"
         "      to[ends_[digit(rows[i - 1])]++] = rows[i - 1];\n",
         ELF_UNIT,

@@ -38,15 +38,6 @@ struct Replaced : epoch::Retirable {
   }
 };
 
-/// What a builder calls, from what the caller wants to be called.
-Builder::Progress counted(const std::function<bool(double)>& progress, std::uint64_t rows) {
-  if (!progress) return nullptr;
-  return [&progress, rows](std::uint64_t done) {
-    return progress(static_cast<double>(done) /
-                    static_cast<double>(std::max<std::uint64_t>(rows, 1)));
-  };
-}
-
 }  // namespace
 
 /// Calls work(), which builds a table and installs it, and then frees the table that does not
@@ -85,9 +76,10 @@ void Table::build_lists(Columns columns, const Progress& progress) {
   util::HugeVector<std::uint32_t> order(rows), scratch(rows);
   std::iota(order.begin(), order.end(), 0U);
   const auto first = [&](std::uint32_t row) { return columns[0][row]; };
-  RowSorter().sort(order, scratch, first);
-  const Builder::Progress report = counted(progress, rows);
-  Builder builder(replacement, dimensions_, root_->slot_shift, report);
+  Steps steps(progress, rows * dimensions_);
+  RowSorter().sort(order, scratch, first, steps);
+  steps.end(rows);
+  Builder builder(replacement, dimensions_, root_->slot_shift, steps);
   for (std::size_t begin = 0; begin < rows;) {
     std::size_t end = begin + 1;
     while (end < rows && first(order[end]) == first(order[begin])) ++end;
@@ -98,7 +90,7 @@ void Table::build_lists(Columns columns, const Progress& progress) {
   }
   builder.finish();
   replacement.link_dead(std::vector<std::uint64_t>(DeadRows::words_for(rows)));
-  if (report && !report(rows)) throw Cancelled();
+  steps.finish();
   const std::lock_guard lock(writers_);
   install(replacement, rows, rows, nullptr);
 }
@@ -121,7 +113,7 @@ class Table::Compaction {
   const std::vector<std::uint64_t>& dead() const { return dead_; }
 
   /// Gives all rows to a builder.
-  void run(Builder& builder) {
+  void run(Builder& builder, Steps& steps) {
     const FirstEntries& first = version_.lists().first();
     auto next = inserted_.begin();
     std::uint32_t i = 0;
@@ -130,7 +122,7 @@ class Table::Compaction {
           i < first.count() && (next == inserted_.end() || first.entry(i).value <= next->values[0]);
       const std::uint32_t value = listed ? first.entry(i).value : next->values[0];
       batch_.begin(1, table_.dimensions_);
-      if (listed) take_listed(value);
+      if (listed) take_listed(value, steps);
       if (listed) ++i;
       for (; next != inserted_.end() && next->values[0] == value; ++next)
         take(next->values, next->tid);
@@ -151,12 +143,13 @@ class Table::Compaction {
     }
   }
 
-  void take_listed(std::uint32_t value) {
+  void take_listed(std::uint32_t value, Steps& steps) {
     Box box(table_.dimensions_);
     box.lower[0] = box.upper[0] = value;
     PmSource source(version_.lists());
     auto visit = [&](const Row& row) {
       if (!version_.is_dead(row.tid, table_.dead_rows_)) take(row.values.data(), row.tid);
+      steps.end(1);
       return true;
     };
     Walk(version_.lists(), source, box, visit).run();
@@ -197,12 +190,12 @@ void Table::fold_lists(const Progress& progress) {
   Compaction compaction(*this, version, end);
   const std::uint64_t most_rows = compaction.most_rows();
   Replacement replacement(pool(), *root_, most_rows);
-  const Builder::Progress report = counted(progress, most_rows);
-  Builder builder(replacement, dimensions_, root_->slot_shift, report);
-  compaction.run(builder);
+  Steps steps(progress, most_rows * dimensions_);
+  Builder builder(replacement, dimensions_, root_->slot_shift, steps);
+  compaction.run(builder, steps);
   builder.finish();
   replacement.link_dead(compaction.dead());
-  if (report && !report(most_rows)) throw Cancelled();
+  steps.finish();
   const std::lock_guard lock(writers_);
   // Of the rows erased since seal() some were seen, and some not: all are gone.
   for (const Tid tid : erased_meanwhile_.take()) {

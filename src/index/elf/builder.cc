@@ -9,9 +9,6 @@ namespace {
 /// Rows of a batch, which should fit the caches.
 constexpr std::size_t kMaxBatchRows = std::size_t{1} << 17;
 
-/// Rows between two calls of a progress function.
-constexpr std::uint64_t kRowsPerReport = std::uint64_t{1} << 16;
-
 /// Whether a list of this many rows needs wide pointers: a narrow one might not reach over all the
 /// positions that the nodes of its rows take.
 bool needs_wide(std::uint64_t rows, unsigned dimensions, std::uint32_t slot_shift) {
@@ -68,7 +65,8 @@ Ref Builder::emit_batch(const ColumnRows& rows, const Order& order, unsigned dim
 template <class Rows>
 Ref Builder::emit_list(const Rows& rows, const Order& order, unsigned dimension) {
   const auto value = [&](std::uint32_t row) { return rows.value(row, dimension); };
-  sorter_.sort(order.rows, order.scratch, value);
+  sorter_.sort(order.rows, order.scratch, value, steps_);
+  steps_.end(order.size());
   std::uint32_t count = 1;
   for (std::size_t i = 1; i < order.size(); ++i)
     count += value(order.rows[i - 1]) != value(order.rows[i]) ? 1 : 0;
@@ -100,13 +98,12 @@ Ref Builder::emit_mono(const Rows& rows, std::span<const std::uint32_t> order, u
   for (unsigned d = dimension; d < dimensions_; ++d) *word++ = rows.value(order[0], d);
   if (several) *word++ = static_cast<std::uint32_t>(order.size());
   for (const std::uint32_t row : order) *word++ = rows.tid(row);
-  report(order.size());
+  steps_.end(order.size() * values);
   return {several ? Ref::Kind::monos : Ref::Kind::mono, mono};
 }
 
 template <class Rows>
 Ref Builder::emit_tids(const Rows& rows, std::span<const std::uint32_t> order) {
-  report(order.size());
   if (order.size() == 1) return {Ref::Kind::tid, rows.tid(order[0])};
   const Position tids = to_.reserve(1 + order.size());
   std::uint32_t* word = to_.node(tids);
@@ -117,8 +114,9 @@ Ref Builder::emit_tids(const Rows& rows, std::span<const std::uint32_t> order) {
 
 template <class Rows>
 bool Builder::all_equal(const Rows& rows, std::span<const std::uint32_t> order,
-                        unsigned dimension) const {
+                        unsigned dimension) {
   for (std::size_t i = 1; i < order.size(); ++i) {
+    steps_.pass(1);
     for (unsigned d = dimension; d < dimensions_; ++d) {
       if (rows.value(order[0], d) != rows.value(order[i], d)) return false;
     }
@@ -132,13 +130,6 @@ void Builder::set_pointer(Position list, std::uint32_t count, bool wide, std::ui
   if (!wide) return to_.set(pointers + i, narrow_pointer(to, list, last_dimension));
   to_.set(pointers + 2 * Position{i}, static_cast<std::uint32_t>(to.word()));
   to_.set(pointers + 2 * Position{i} + 1, static_cast<std::uint32_t>(to.word() >> 32));
-}
-
-void Builder::report(std::uint64_t rows) {
-  done_ += rows;
-  if (done_ - reported_ < kRowsPerReport) return;
-  reported_ = done_;
-  if (progress_ && !progress_(done_)) throw Cancelled();
 }
 
 }  // namespace perdix::detail::index::elf

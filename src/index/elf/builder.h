@@ -1,7 +1,7 @@
 // Makes the lists of a table from rows in DRAM: sorts the rows by one dimension after the other,
 // and writes each node as soon as its values are known, in preorder (L3).
 //
-//   Builder builder(replacement, dimensions, slot_shift, progress);
+//   Builder builder(replacement, dimensions, slot_shift, steps);
 //   builder.add(value, rows, order, scratch);   // for each value of the first dimension, ascending
 //   builder.finish();
 //
@@ -14,26 +14,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "index/elf/progress.h"
 #include "index/elf/replacement.h"
 #include "index/elf/row_sorter.h"
 #include "index/elf/rows.h"
 
 namespace perdix::detail::index::elf {
 
-/// Thrown through a build whose progress function has returned false.
-struct Cancelled {};
-
 class Builder {
  public:
-  /// Called now and then with the number of rows that are done; returns false to cancel the build.
-  using Progress = std::function<bool(std::uint64_t)>;
-
-  Builder(Replacement& to, unsigned dimensions, std::uint32_t slot_shift, const Progress& progress)
-      : to_(to), dimensions_(dimensions), slot_shift_(slot_shift), progress_(progress) {}
+  /// The steps of all dimensions but the first are the builder's.
+  Builder(Replacement& to, unsigned dimensions, std::uint32_t slot_shift, Steps& steps)
+      : to_(to), dimensions_(dimensions), slot_shift_(slot_shift), steps_(steps) {}
 
   /// Adds the rows whose numbers `order` has, all of which have this value in the first dimension.
   /// Rows that are equal in all dimensions must be in the order of their TIDs. `scratch` is of the
@@ -72,22 +67,19 @@ class Builder {
   template <class Rows>
   Ref emit_tids(const Rows& rows, std::span<const std::uint32_t> order);
   template <class Rows>
-  bool all_equal(const Rows& rows, std::span<const std::uint32_t> order, unsigned dimension) const;
+  bool all_equal(const Rows& rows, std::span<const std::uint32_t> order, unsigned dimension);
   void set_pointer(Position list, std::uint32_t count, bool wide, std::uint32_t i, Ref to,
                    bool last_dimension);
-  void report(std::uint64_t rows);
 
   Replacement& to_;
   const unsigned dimensions_;
   const std::uint32_t slot_shift_;
-  const Progress& progress_;
+  Steps& steps_;
   RowSorter sorter_;
   Batch batch_;
   util::HugeVector<std::uint32_t> batch_order_;  // and scratch
   std::vector<std::uint32_t> values_;            // of the first list
   std::vector<Ref> refs_;
-  std::uint64_t done_ = 0;
-  std::uint64_t reported_ = 0;
 };
 
 }  // namespace perdix::detail::index::elf

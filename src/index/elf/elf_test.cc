@@ -120,6 +120,39 @@ TEST(Elf, BuildReportsProgress) {
   EXPECT_EQ(shares.back(), 1);
 }
 
+// Also where all is sorted before the first node is made, and sorted anew for each dimension.
+TEST(Elf, ABuildOfNearlyEqualRowsReportsProgress) {
+  constexpr unsigned kDimensions = 6;
+  constexpr std::size_t kRows = 300'000;
+  std::vector<std::vector<std::uint32_t>> columns(kDimensions,
+                                                  std::vector<std::uint32_t>(kRows, 7));
+  columns[0][0] = 8;
+  columns[kDimensions - 1][1] = 8;
+  TestElf elf(kDimensions, Shape{});
+  double before = 0, widest = 0;
+  std::vector<double> shares;
+  const auto report = [&](double share) {
+    shares.push_back(share);
+    widest = std::max(widest, share - before);
+    before = share;
+    return true;
+  };
+  EXPECT_TRUE(build(*elf, columns, report));
+  EXPECT_EQ(shares.front(), 0) << "in the first sort";
+  EXPECT_LE(widest, 0.4);
+  EXPECT_EQ(shares.back(), 1);
+  const auto calls = shares.size();
+  EXPECT_GT(calls, kDimensions * kRows >> 16);
+  for (std::size_t last = 0; last < calls; last += calls / 5) {
+    std::size_t left = last;
+    EXPECT_FALSE(build(*elf, columns, [&](double) { return left-- > 0; }));
+  }
+  before = widest = 0;
+  EXPECT_TRUE(elf->compact(report));
+  EXPECT_LE(widest, 0.4);
+  EXPECT_EQ(elf->size(), kRows);
+}
+
 // Calls of a visitor or a progress function.
 TEST(Elf, CallbacksMayCallTheTable) {
   util::Random random(11);

@@ -11,30 +11,35 @@
 #include <span>
 #include <utility>
 
+#include "index/elf/progress.h"
+
 namespace perdix::detail::index::elf {
 
 class RowSorter {
  public:
-  /// Sorts `rows`. `scratch` has as many elements, of any value.
+  /// Sorts `rows`. `scratch` has as many elements, of any value. Passes over all rows go through
+  /// `steps`.
   template <class Value>
-  void sort(std::span<std::uint32_t> rows, std::span<std::uint32_t> scratch, const Value& value) {
+  void sort(std::span<std::uint32_t> rows, std::span<std::uint32_t> scratch, const Value& value,
+            Steps& steps) {
     if (rows.size() <= kFew) return sort_few(rows, value);
-    std::uint32_t least = ~std::uint32_t{0}, most = 0;
+    std::uint32_t least = ~std::uint32_t{0}, most = 0, before = 0;
     bool sorted = true;
-    for (std::uint32_t before = 0; const std::uint32_t row : rows) {
+    each(rows, steps, [&](std::uint32_t row) {
       const std::uint32_t here = value(row);
       least = std::min(least, here);
       most = std::max(most, here);
       sorted &= before <= here;
       before = here;
-    }
+    });
     if (sorted) return;
     const auto bits = static_cast<unsigned>(std::bit_width(most - least));
     std::uint32_t* from = rows.data();
     std::uint32_t* to = scratch.data();
     for (unsigned shift = 0; shift < bits; shift += kBits) {
-      pass({from, rows.size()}, to,
-           [&](std::uint32_t row) { return (value(row) - least) >> shift & (kBuckets - 1); });
+      pass(
+          {from, rows.size()}, to,
+          [&](std::uint32_t row) { return (value(row) - least) >> shift & (kBuckets - 1); }, steps);
       std::swap(from, to);
     }
     if (from != rows.data()) std::copy_n(from, rows.size(), rows.data());
@@ -61,12 +66,24 @@ class RowSorter {
   }
 
   template <class Digit>
-  void pass(std::span<const std::uint32_t> rows, std::uint32_t* to, const Digit& digit) {
+  void pass(std::span<const std::uint32_t> rows, std::uint32_t* to, const Digit& digit,
+            Steps& steps) {
     ends_.fill(0);
-    for (const std::uint32_t row : rows) ++ends_[digit(row)];
+    each(rows, steps, [&](std::uint32_t row) { ++ends_[digit(row)]; });
     std::uint32_t begin = 0;
     for (std::uint32_t& end : ends_) begin += std::exchange(end, begin);
-    for (const std::uint32_t row : rows) to[ends_[digit(row)]++] = row;
+    each(rows, steps, [&](std::uint32_t row) { to[ends_[digit(row)]++] = row; });
+  }
+
+  /// Calls fn(row) for each row, and steps.pass() for some at a time.
+  template <class Fn>
+  static void each(std::span<const std::uint32_t> rows, Steps& steps, const Fn& fn) {
+    constexpr std::size_t kPiece = std::size_t{1} << 12;
+    for (; !rows.empty(); rows = rows.subspan(std::min(kPiece, rows.size()))) {
+      const auto piece = rows.first(std::min(kPiece, rows.size()));
+      for (const std::uint32_t row : piece) fn(row);
+      steps.pass(piece.size());
+    }
   }
 
   std::array<std::uint32_t, kBuckets> ends_;
