@@ -25,11 +25,18 @@ std::uint64_t FullCopy::bytes() const {
 Cache::Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& reclaimer)
     : lists_(lists), policy_(policy), counters_(std::make_unique<CacheCounters>()) {
   const std::uint64_t dynamic = std::min(policy.dynamic_bytes, policy.budget);
-  if (dynamic > 0) dynamic_ = std::make_unique<DynamicCache>(reclaimer, dynamic, policy.eviction);
+  if (dynamic < DynamicCache::kLeastBudget) return;
+  dynamic_ = std::make_unique<DynamicCache>(reclaimer, dynamic, policy.eviction, lists.bytes());
+}
+
+/// What the table of the dynamic part leaves of the budget.
+std::uint64_t Cache::static_budget() const {
+  const std::uint64_t table = dynamic_ != nullptr ? dynamic_->table_bytes() : 0;
+  return policy_.budget - std::min(policy_.budget, table);
 }
 
 void Cache::fill(const std::stop_token& stop) {
-  if (policy_.full && lists_.bytes() + lists_.first().copy_bytes() <= policy_.budget) {
+  if (policy_.full && lists_.bytes() + lists_.first().copy_bytes() <= static_budget()) {
     auto full = std::make_unique<FullCopy>(lists_, stop);
     if (stop.stop_requested()) return;
     owned_full_ = std::move(full);
@@ -41,8 +48,8 @@ void Cache::fill(const std::stop_token& stop) {
 /// A hybrid that the budget has no room for becomes one of the most probable lists.
 void Cache::fill_image(const std::stop_token& stop) {
   const std::uint64_t first = lists_.first().copy_bytes();
-  if (first > policy_.budget) return;
-  const std::uint64_t budget = policy_.budget - first;
+  if (first > static_budget()) return;
+  const std::uint64_t budget = static_budget() - first;
   const std::uint64_t probable = policy_.full ? budget : std::min(policy_.probable_bytes, budget);
   // Both parts may choose the same lists; if not, the probable ones get the rest.
   std::vector<Chosen> chosen = choose(lists_, {policy_.levels, budget, 0}, stop);

@@ -78,6 +78,7 @@ class Cache : public epoch::Retirable {
   void add_to(ElfStats& stats) const;
 
  private:
+  std::uint64_t static_budget() const;
   void fill_image(const std::stop_token& stop);
 
   const Lists& lists_;

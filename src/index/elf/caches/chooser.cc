@@ -1,6 +1,7 @@
 #include "index/elf/caches/chooser.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "index/elf/caches/row_count.h"
 #include "index/elf/caches/split.h"
@@ -8,37 +9,47 @@
 namespace perdix::detail::index::elf {
 namespace {
 
+/// Bytes that a list takes while it is chosen and copied, about: twice in vectors, its parent and
+/// its place.
+constexpr std::uint64_t kBytesToChoose = 3 * sizeof(Chosen);
+
 /// The most probable lists of those that are offered, as many as the budget has room for. Forgets
-/// the others now and then, so it needs memory by its budget.
+/// the others now and then, so that choosing takes no more memory than the budget.
 class MostProbable {
  public:
-  explicit MostProbable(std::uint64_t budget) : budget_(budget) {}
+  explicit MostProbable(std::uint64_t budget)
+      : budget_(budget), limit_(std::max(kFew, budget / kBytesToChoose)) {}
 
   void offer(const Chosen& list) {
     if (least_bytes(list) > budget_ || (full_ && list.rows < least_rows_)) return;
     lists_.push_back(list);
     bytes_ += least_bytes(list);
-    if (bytes_ / 2 > budget_ && lists_.size() > kFew) forget();
+    if (lists_.size() >= limit_) {
+      forget(limit_ / 2);
+    } else if (bytes_ / 2 > budget_ && lists_.size() > kFew) {
+      forget(limit_);
+    }
   }
 
   /// Those that are to be copied, and to be outlined.
   std::vector<Chosen> take() {
-    forget();
+    forget(limit_);
     return split(std::move(lists_), budget_);
   }
 
  private:
-  static constexpr std::size_t kFew = 1024;
+  static constexpr std::uint64_t kFew = 1024;
 
   static std::uint64_t least_bytes(const Chosen& list) {
     return list.outline_words > 0 ? outline_bytes(list) : list.bytes();
   }
 
-  void forget() {
+  void forget(std::uint64_t limit) {
     std::sort(lists_.begin(), lists_.end(), more_probable);
     bytes_ = 0;
     std::size_t count = 0;
-    while (count < lists_.size() && least_bytes(lists_[count]) <= budget_ - bytes_)
+    while (count < std::min<std::uint64_t>(lists_.size(), limit) &&
+           least_bytes(lists_[count]) <= budget_ - bytes_)
       bytes_ += least_bytes(lists_[count++]);
     if (count == lists_.size()) return;
     full_ = true;
@@ -47,6 +58,7 @@ class MostProbable {
   }
 
   const std::uint64_t budget_;
+  const std::uint64_t limit_;  // of lists_
   std::uint64_t bytes_ = 0;
   bool full_ = false;
   std::uint64_t least_rows_ = 0;  // no list with fewer has room
@@ -56,38 +68,41 @@ class MostProbable {
 /// The lists of the first dimensions, in preorder, without counting rows.
 class Levels {
  public:
-  Levels(const Lists& lists, unsigned levels, const std::stop_token& stop)
-      : lists_(lists), levels_(std::min(levels, lists.dimensions())), stop_(stop) {}
+  Levels(const Lists& lists, const CacheRequest& request, const std::stop_token& stop)
+      : lists_(lists),
+        levels_(std::min(request.levels, lists.dimensions())),
+        budget_(request.level_bytes),
+        stop_(stop) {}
 
-  std::vector<Chosen> take() {
+  /// None if the budget has no room for all of them.
+  std::optional<std::vector<Chosen>> take() {
     const FirstEntries& first = lists_.first();
     for (std::uint32_t i = 0; i < first.count(); ++i) visit(first.entry(i).ref, 1);
+    if (bytes_ > budget_) return std::nullopt;
     return std::move(chosen_);
   }
 
  private:
   void visit(Ref ref, unsigned dimension) {
     if (dimension >= levels_ || ref.kind() != Ref::Kind::list || stop_.stop_requested()) return;
+    if (bytes_ > budget_) return;
     const List list = lists_.list(ref.value());
     if (list.position < passed_) lists_.throw_no_node(list.position);
     passed_ = list.position + list.words();
-    chosen_.push_back({list.position, dimension, list.count, 0, 0});
+    const Chosen& chosen = chosen_.emplace_back(Chosen{list.position, dimension, list.count, 0, 0});
+    bytes_ += chosen.bytes();
     for (std::uint32_t i = 0; i < list.count; ++i)
       visit(list.child(i, dimension + 1 == lists_.dimensions()), dimension + 1);
   }
 
   const Lists& lists_;
   const unsigned levels_;
+  const std::uint64_t budget_;
   const std::stop_token& stop_;
   Position passed_ = 0;
+  std::uint64_t bytes_ = 0;
   std::vector<Chosen> chosen_;
 };
-
-std::uint64_t bytes_of(const std::vector<Chosen>& lists) {
-  std::uint64_t bytes = 0;
-  for (const Chosen& list : lists) bytes += list.bytes();
-  return bytes;
-}
 
 /// The most probable lists of the first `levels` dimensions.
 std::vector<Chosen> choose_probable(const Lists& lists, unsigned levels, std::uint64_t budget,
@@ -121,9 +136,9 @@ std::vector<Chosen> choose(const Lists& lists, const CacheRequest& request,
                            const std::stop_token& stop) {
   std::vector<Chosen> chosen;
   if (request.levels > 1) {
-    chosen = Levels(lists, request.levels, stop).take();
-    if (bytes_of(chosen) > request.level_bytes)
-      chosen = choose_probable(lists, request.levels, request.level_bytes, stop);
+    auto all = Levels(lists, request, stop).take();
+    chosen =
+        all ? *std::move(all) : choose_probable(lists, request.levels, request.level_bytes, stop);
   }
   if (request.probable_bytes > 0) {
     const std::vector<Chosen> more =

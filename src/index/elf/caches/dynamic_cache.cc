@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -21,8 +22,10 @@ constexpr std::uint64_t kMaxRows = 4096;
 
 constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 22;
 
-std::uint64_t buckets_for(std::uint64_t budget) {
-  return std::clamp(std::bit_ceil(budget / kBytesPerList / 4 + 1), std::uint64_t{1}, kMaxBuckets);
+/// Copies take up to twice the bytes of lists, about.
+std::uint64_t buckets_for(std::uint64_t budget, std::uint64_t lists) {
+  const std::uint64_t bytes = std::min(budget, 2 * lists);
+  return std::min(std::bit_ceil(bytes / kBytesPerList / 4 + 1), kMaxBuckets);
 }
 
 std::uint64_t count_rows(const Lists& lists, const List& list, unsigned dimension) {
@@ -49,13 +52,13 @@ struct DynamicCache::Copy : epoch::Retirable {
 };
 
 DynamicCache::DynamicCache(epoch::Reclaimer& reclaimer, std::uint64_t budget,
-                           CachePolicy::Eviction eviction)
+                           CachePolicy::Eviction eviction, std::uint64_t lists)
     : reclaimer_(reclaimer),
       budget_(budget),
       eviction_(eviction),
-      buckets_(buckets_for(budget)),
-      table_(std::make_unique<Bucket[]>(buckets_)),
-      missed_(std::make_unique<std::atomic<std::uint16_t>[]>(kPlaces * buckets_)) {}
+      buckets_(buckets_for(budget, lists)),
+      table_(alloc::make_zeroed_array<Bucket>(buckets_)),
+      missed_(alloc::make_zeroed_array<std::atomic<std::uint16_t>>(kPlaces * buckets_)) {}
 
 DynamicCache::~DynamicCache() {
   for (std::uint64_t b = 0; b < buckets_; ++b) {

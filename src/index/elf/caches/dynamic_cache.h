@@ -15,10 +15,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
 #include <perdix/elf.h>
 
+#include "alloc/zeroed_array.h"
 #include "epoch/reclaimer.h"
 #include "index/elf/lists.h"
 #include "util/spin_lock.h"
@@ -27,7 +27,13 @@ namespace perdix::detail::index::elf {
 
 class DynamicCache {
  public:
-  DynamicCache(epoch::Reclaimer& reclaimer, std::uint64_t budget, CachePolicy::Eviction eviction);
+  /// Less has no room for a list.
+  static constexpr std::uint64_t kLeastBudget = 512;
+
+  /// `budget`: for copies and the table that finds them, at least kLeastBudget. `lists`: bytes of
+  /// all lists that it may get, so that a budget that is larger makes no larger table.
+  DynamicCache(epoch::Reclaimer& reclaimer, std::uint64_t budget, CachePolicy::Eviction eviction,
+               std::uint64_t lists);
   ~DynamicCache();
   DynamicCache(const DynamicCache&) = delete;
   DynamicCache& operator=(const DynamicCache&) = delete;
@@ -38,7 +44,11 @@ class DynamicCache {
   /// A list of the lists was missed.
   void missed(const Lists& lists, const List& list, unsigned dimension) noexcept;
 
-  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  /// Of copies and the table.
+  std::uint64_t bytes() const { return table_bytes() + bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t table_bytes() const {
+    return buckets_ * (sizeof(Bucket) + kPlaces * sizeof(std::uint16_t));
+  }
   std::uint64_t budget() const { return budget_.load(std::memory_order_relaxed); }
 
   /// From now on it takes no more than that, but for lists that are there.
@@ -60,11 +70,11 @@ class DynamicCache {
   std::atomic<std::uint64_t> budget_;
   const CachePolicy::Eviction eviction_;
   const std::uint64_t buckets_;  // a power of two
-  std::unique_ptr<Bucket[]> table_;
-  std::unique_ptr<std::atomic<std::uint16_t>[]> missed_;  // hashes of lists that were missed
-  std::atomic<std::uint64_t> bytes_{0};                   // of copies
-  util::SpinLock lock_;                                   // of the thread that adds a list; only
-                                                          // tried
+  const alloc::ZeroedArray<Bucket> table_;
+  const alloc::ZeroedArray<std::atomic<std::uint16_t>> missed_;  // hashes of lists that were missed
+  std::atomic<std::uint64_t> bytes_{0};                          // of copies
+  util::SpinLock lock_;  // of the thread that adds a list; only
+                         // tried
 };
 
 }  // namespace perdix::detail::index::elf
