@@ -155,6 +155,53 @@ class Builds(ElfTest):
             self.assertEqual(self.indexes(), [])
         self.output("elf", "build", self.pool, "t", "-", "--columns", "a:double", stdin=b"1.5\n")
 
+    def test_refuse_a_name_that_is_there_twice(self):
+        text = self.write("rows.csv", "a,b,a\n1,2,3\n")
+        message = self.wrong("build", self.pool, "t", text, "--header", "--columns", "a:int32")
+        self.assertIn("rows.csv:1: the first row names two columns 'a'", message)
+        self.output("elf", "build", self.pool, "t", text, "--header", "--columns", "b:int32")
+
+    def test_take_names_with_commas(self):
+        text = self.write("rows.csv", '"a,""b"":",c\n1,x\n')
+        self.output("elf", "build", self.pool, "t", text, "--header", "--columns",
+                    '"a,""b"":":int32,c:string', "--order", 'c,"a,""b"":"')
+        self.assertEqual(self.query(""), 'tid\ta,"b":\tc\n0\t1\tx\n')
+        self.assertIn("no name in double quotes",
+                      self.wrong("build", self.pool, "u", text, "--columns", '"a:int32'))
+
+    def test_read_what_a_query_shows(self):
+        self.build([["1", "2", "0.5", "1969-12-31", "a\tb\\ \n"],
+                    ["2", "3", "4", "1994-01-01", ""]])
+        shown = self.query("")
+        path = self.write("shown.tsv", shown)
+        self.output("elf", "build", self.pool, "u", path, "--header", "--columns", COLUMNS)
+        self.assertEqual(self.query("", name="u"), shown)
+        bad = self.write("bad.tsv", "\\q\n")
+        self.assertIn("bad.tsv:1:",
+                      self.wrong("build", self.pool, "v", bad, "--columns", "s:string"))
+
+    def test_take_empty_lines_of_one_column(self):
+        text = self.write("rows.csv", "s\na\n\nb\n")
+        self.output("elf", "build", self.pool, "t", text, "--header", "--columns", "s:string")
+        self.assertEqual(sorted(self.query("").splitlines()), ["0\ta", "1\t", "2\tb", "tid\ts"])
+        self.output("elf", "build", self.pool, "u", "-", "--columns", "a:int32,b:int32",
+                    stdin=b"1,2\n\n3,4\n")
+        self.assertEqual(self.query("", "--count", name="u"), "2\n")
+
+    def test_take_small_numbers_for_zero(self):
+        text = self.write("rows.csv", "1e-400\n-1e-400\n5e-324\n")
+        self.output("elf", "build", self.pool, "t", text, "--columns", "g:double")
+        self.assertEqual(self.query("g = 0", "--count"), "2\n")
+        large = self.write("large.csv", "1e400\n")
+        self.assertIn("'1e400' is no double",
+                      self.wrong("build", self.pool, "t", large, "--columns", "g:double"))
+
+    def test_refuse_a_limit_below_zero(self):
+        self.build([self.random_row()])
+        self.wrong("query", self.pool, "t", "", "--limit", "-1")
+        self.output("put", self.pool, "words", "a", "b")
+        self.error("scan", self.pool, "words", "--limit", "-1")
+
     def test_are_seen_by_other_commands(self):
         self.build([self.random_row() for _ in range(50)])
         facts = json.loads(self.output("info", self.pool, "--json"))

@@ -227,7 +227,8 @@ void add_scan(CLI::App& app, ExitStatus& status) {
   command->add_option("--to", options->to, "Show only keys that are less");
   command->add_option("--prefix", options->prefix,
                       "Show only keys that begin with this (keys of kind bytes)");
-  command->add_option("--limit", options->limit, "Show at most that many pairs");
+  command->add_option("--limit", options->limit, "Show at most that many pairs")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--reverse", options->reverse, "Show them in descending order");
   command->add_flag("--keys-only", options->keys_only, "Leave the values out");
   add_hex(*command, options->hex);

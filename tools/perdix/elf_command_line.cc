@@ -51,7 +51,10 @@ void add_elf_build(CLI::App& app, ExitStatus& status) {
   add_elf_progress(*command, options->progress);
   command->footer(
       "The table is created if the pool has none of that name; rows that it has are replaced, at\n"
-      "once and when all of the file is read. Dates are YYYY-MM-DD.\n\n"
+      "once and when all of the file is read. Dates are YYYY-MM-DD. A name with a comma stands in\n"
+      "double quotes. In TSV, \\t, \\n and \\\\ stand for tab, newline and backslash, as in the "
+      "answers\n"
+      "of 'perdix elf query', which --header reads back.\n\n"
       "Examples:\n"
       "  perdix elf build shop.pool sales sales.csv --columns day:date,shop:string,amount:double\n"
       "  tpchgen-cli csv --tables lineitem --stdout | perdix elf build tpch.pool lineitem - \\\n"
@@ -68,7 +71,8 @@ void add_elf_query(CLI::App& app, ExitStatus& status) {
       ->add_option("--time", options->times,
                    "Count that many times, and say on standard error how long that takes")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
-  command->add_option("--limit", options->limit, "Show at most that many rows");
+  command->add_option("--limit", options->limit, "Show at most that many rows")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--explain", options->explain, "Show how the query is answered instead");
   command->footer(
       "Conditions on columns, combined by 'and': = < <= > >=, between … and …, in (…, …), prefix.\n"

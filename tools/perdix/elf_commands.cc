@@ -59,16 +59,18 @@ class ElfLoader {
         stop_(stop),
         columns_(parse_columns(command.columns)),
         source_(command.file, stop),
-        reader_(source_, source_.name(), format_of(command)),
+        format_(format_of(command)),
+        reader_(source_, source_.name(), format_),
         rows_(columns_) {}
 
   void read() {
     terminal::ProgressBar bar(style_of(command_.progress), "reading " + escape(command_.file),
                               "rows", source_.size());
     Row row;
-    if (command_.header && !stop_ && reader_.next(row)) at(row, [&] { rows_.take_names(row); });
+    if (command_.header && !stop_ && next(row)) at(row, [&] { rows_.take_names(row); });
+    reader_.take_empty_lines(rows_.width() == 1);
     // An interrupt ends the source early, so the row that was read then may be a part of one.
-    while (!stop_ && reader_.next(row) && !stop_) {
+    while (!stop_ && next(row) && !stop_) {
       at(row, [&] { rows_.add(row); });
       bar.update(source_.bytes_read(), rows_.size());
     }
@@ -82,6 +84,16 @@ class ElfLoader {
   static RowFormat format_of(const ElfBuildCommand& command) {
     return command.format.value_or(command.file.ends_with(".tsv") ? RowFormat::tsv
                                                                   : RowFormat::csv);
+  }
+
+  // In TSV, fields are escaped as a query shows them.
+  bool next(Row& row) {
+    if (!reader_.next(row)) return false;
+    if (format_ != RowFormat::tsv) return true;
+    at(row, [&] {
+      for (std::string& field : row.fields) field = unescape(field);
+    });
+    return true;
   }
 
   // Errors say where the row is.
@@ -99,6 +111,7 @@ class ElfLoader {
   const std::atomic<bool>& stop_;
   const std::vector<ElfColumn> columns_;
   FileSource source_;
+  const RowFormat format_;
   RowReader reader_;
   ElfRows rows_;
 };
@@ -188,6 +201,17 @@ void write_stats(Output& out, const ElfTableStats& stats) {
   }
 }
 
+void build_table(const Pool& pool, const ElfBuildCommand& command, const ElfLoader& loader,
+                 const std::atomic<bool>& stop) {
+  ElfTable table(pool, command.target.index, loader.columns());
+  terminal::ProgressBar bar(style_of(command.progress), "building " + escape(command.target.index),
+                            "rows", kWholeWork);
+  ElfBuildOptions options;
+  if (!command.order.empty()) options.order = parse_names(command.order);
+  options.progress = shown_by(bar, loader.rows().size(), stop);
+  if (!table.build(loader.rows().data(), options)) throw_interrupted("build");
+}
+
 }  // namespace
 
 ExitStatus elf_build(const ElfBuildCommand& command) {
@@ -199,13 +223,7 @@ ExitStatus elf_build(const ElfBuildCommand& command) {
   const std::uint64_t rows = loader.rows().size();
   {
     NewIndex made(pool, command.target.index);
-    ElfTable table(pool, command.target.index, loader.columns());
-    terminal::ProgressBar bar(style_of(command.progress),
-                              "building " + escape(command.target.index), "rows", kWholeWork);
-    ElfBuildOptions options;
-    if (!command.order.empty()) options.order = parse_names(command.order);
-    options.progress = shown_by(bar, rows, stop);
-    if (!table.build(loader.rows().data(), options)) throw_interrupted("build");
+    build_table(pool, command, loader, stop);
     made.keep();
   }
   pool.close();

@@ -35,6 +35,10 @@ void ElfRows::take_names(const Row& row) {
       throw Error(Errc::invalid_argument,
                   fmt::format("the first row names no column '{}'", escape(columns_[i].name)));
     }
+    if (std::find(found + 1, row.fields.end(), columns_[i].name) != row.fields.end()) {
+      throw Error(Errc::invalid_argument,
+                  fmt::format("the first row names two columns '{}'", escape(columns_[i].name)));
+    }
     fields_[i] = static_cast<std::size_t>(found - row.fields.begin());
   }
   width_ = row.fields.size();

@@ -19,7 +19,7 @@ class ElfRows {
   explicit ElfRows(const std::vector<ElfColumn>& columns);
 
   /// The next row names the columns of the text: from now on values are taken by name. Throws
-  /// perdix::Error invalid_argument if a column is missing.
+  /// perdix::Error invalid_argument if a column is missing, or there twice.
   void take_names(const Row& row);
 
   /// Throws perdix::Error invalid_argument for a row that has not as many fields as there are
@@ -27,6 +27,9 @@ class ElfRows {
   void add(const Row& row);
 
   std::uint64_t size() const { return rows_; }
+
+  /// Fields of a row.
+  std::size_t width() const { return width_; }
 
   /// Valid until the next add().
   std::vector<ElfColumnData> data() const;

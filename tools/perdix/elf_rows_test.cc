@@ -45,6 +45,8 @@ TEST(ElfRows, TakesColumnsByName) {
   EXPECT_THAT(values<std::string>(rows, 1), ElementsAre("a"));
   EXPECT_THAT(message_of(rows, {"a", "1"}), HasSubstr("2 columns, and 3 are wanted"));
   EXPECT_THROW(ElfRows(kTwoColumns).take_names({1, {"n"}}), Error);
+  EXPECT_THROW(ElfRows(kTwoColumns).take_names({1, {"n", "s", "s"}}), Error);
+  ElfRows(kTwoColumns).take_names({1, {"x", "n", "s", "x"}});
 }
 
 TEST(ElfRows, RefusesBadRows) {

@@ -2,6 +2,9 @@
 
 #include <charconv>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,13 +27,23 @@ using std::chrono::year_month_day;
               fmt::format("'{}' is no {}", escape(text.substr(0, 40)), wanted));
 }
 
+/// A double that is too small to be told from zero is zero.
+template <class Number>
+bool is_zero(std::string_view digits) {
+  if constexpr (std::is_floating_point_v<Number>)
+    return std::abs(std::strtod(std::string(digits).c_str(), nullptr)) < 1;
+  return false;
+}
+
 template <class Number>
 Number parse_number(std::string_view text, std::string_view wanted) {
   Number number{};
   std::string_view digits = text;
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) refuse(text, wanted);
+  const bool small = error == std::errc::result_out_of_range && is_zero<Number>(digits);
+  if ((error != std::errc() && !small) || end != digits.data() + digits.size())
+    refuse(text, wanted);
   return number;
 }
 
@@ -43,7 +56,10 @@ int parse_part(std::string_view date, std::size_t begin, std::size_t length) {
   return parse_number<int>(digits, kDate);
 }
 
+/// Also what text_of() makes of days that the form has no place for.
 ElfDate parse_date(std::string_view text) {
+  constexpr std::string_view kDay = "day ";
+  if (text.starts_with(kDay)) return {parse_number<std::int32_t>(text.substr(kDay.size()), kDate)};
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') refuse(text, kDate);
   const year_month_day date{year(parse_part(text, 0, 4)),
                             month(static_cast<unsigned>(parse_part(text, 5, 2))),
@@ -69,30 +85,65 @@ ElfType parse_type(std::string_view text) {
   refuse(text, "type of a column; they are int32, int64, double, date and string");
 }
 
-}  // namespace
+/// Where the next comma is that does not stand in quotes.
+std::size_t end_of_item(std::string_view text) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' && (i == 0 || quoted)) quoted = !quoted;
+    if (text[i] == '"' && !quoted && text.substr(i + 1).starts_with('"')) {
+      quoted = true;
+      ++i;
+    }
+    if (text[i] == ',' && !quoted) return i;
+  }
+  return std::string_view::npos;
+}
 
-std::vector<std::string> parse_names(std::string_view text) {
-  std::vector<std::string> names;
+std::vector<std::string_view> split_list(std::string_view text) {
+  std::vector<std::string_view> items;
   for (;;) {
-    const std::size_t comma = text.find(',');
-    names.emplace_back(text.substr(0, comma));
-    if (names.back().empty())
+    const std::size_t comma = end_of_item(text);
+    items.push_back(text.substr(0, comma));
+    if (items.back().empty())
       throw Error(Errc::invalid_argument, "a name is empty in the list of columns");
-    if (comma == std::string_view::npos) return names;
+    if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
   }
 }
 
+std::string unquote(std::string_view name) {
+  if (!name.starts_with('"')) return std::string(name);
+  std::string bytes;
+  bool sound = name.ends_with('"');
+  for (std::size_t i = 1; i + 1 < name.size(); ++i) {
+    bytes += name[i];
+    if (name[i] == '"') sound &= name[++i] == '"' && i + 1 < name.size();  // a doubled one
+  }
+  if (!sound || bytes.empty()) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("'{}' is no name in double quotes", escape(name)));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::string> parse_names(std::string_view text) {
+  std::vector<std::string> names;
+  for (const std::string_view name : split_list(text)) names.push_back(unquote(name));
+  return names;
+}
+
 std::vector<ElfColumn> parse_columns(std::string_view text) {
   std::vector<ElfColumn> columns;
-  for (const std::string& column : parse_names(text)) {
+  for (const std::string_view column : split_list(text)) {
     const std::size_t colon = column.rfind(':');
-    if (colon == std::string::npos || colon == 0) {
+    if (colon == std::string_view::npos || colon == 0) {
       throw Error(Errc::invalid_argument,
                   fmt::format("'{}' is no column; write NAME:TYPE, for example quantity:int32",
                               escape(column)));
     }
-    columns.push_back({column.substr(0, colon), parse_type(column.substr(colon + 1))});
+    columns.push_back({unquote(column.substr(0, colon)), parse_type(column.substr(colon + 1))});
   }
   return columns;
 }

@@ -112,7 +112,7 @@ bool RowReader::next_tsv(Row& row) {
   do {
     if (!take_line(text_)) return false;
     if (text_.ends_with('\r')) text_.pop_back();
-  } while (text_.empty());
+  } while (text_.empty() && !takes_empty_lines_);
   row.line = line_;
   split_tabs(text_, row.fields);
   return true;
@@ -123,7 +123,7 @@ bool RowReader::next_csv(Row& row) {
   do {
     if (!take_line(text_)) return false;
     if (line_ == 1 && text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
-  } while (text_.empty() || text_ == "\r");
+  } while ((text_.empty() || text_ == "\r") && !takes_empty_lines_);
   row.line = line_;
   CsvSplitter splitter(row.fields);
   while (!splitter.add(text_)) {
