@@ -126,6 +126,12 @@ BUGS = [
         " segments != nullptr ? segments->offset() :",
         ELF,
     ),
+    drop(
+        "elf: rows that are erased during a compact come back after a crash",
+        ELF_REPLACEMENT,
+        "pool_.pm().flush(&word, sizeof word)",
+        ELF,
+    ),
     # --- Freeing ---
     swap_part(
         "elf: an unfinished table gives the segments of the other one back",
