@@ -1,26 +1,45 @@
 // A position in an ordered index.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <perdix/types.h>
 
 namespace perdix {
+
+/// Where a cursor or a range goes.
+enum class Direction : std::uint8_t {
+  up,    ///< towards larger keys
+  down,  ///< towards smaller keys
+};
 
 /// Moves over the pairs of an ordered index in both directions.
 ///
 ///   auto cursor = orders.cursor();
 ///   for (cursor.seek(1000); cursor.valid(); cursor.next()) use(cursor.key(), cursor.value());
 ///
-/// A cursor owns a copy of its pair and holds nothing of the index between calls: no lock, no
-/// guard. So it survives any change of the index, also the erasure of its pair, and a resting
-/// cursor delays no other thread. Each move searches anew: it goes to the pair that is next to the
-/// cursor's key at an instant of the call. Cost of a move: a lookup and a copy of the pair; scan()
-/// is cheaper.
+/// A cursor owns copies of its pair and of some that follow, and holds nothing of the index between
+/// calls: no lock, no guard. So it survives any change of the index, also the erasure of its pair,
+/// and a resting cursor delays no other thread.
+///
+/// A seek, the first move after it and the first move in the other direction search: they go to the
+/// pair that is next at an instant of the call. Such a move reads ahead: 16 pairs, later ones up to
+/// 64, as long as they have at most 16 KiB of strings. Further moves in that direction show what
+/// was read. So a pair may be shown that was erased or replaced after it was read, and one that was
+/// inserted since then may be passed over. Each pair that a cursor shows was present, and each key
+/// that it passes over was absent, at some instant since its last seek or its last move in the
+/// other direction. Keys ascend or descend strictly, whatever is written meanwhile.
+///
+/// Cost of a move: at most twice that of a scan() for each pair; a lookup for each seek, and with
+/// Tips for each move down.
 ///
 /// Not thread-safe: a cursor belongs to one thread. Calls throw as scan() does; the cursor is then
-/// where it was. `Ordered` is an OrderedIndex, which must neither move nor end before its cursors.
+/// where it was. `Ordered` is an OrderedIndex or Index, which must neither move nor end before its
+/// cursors.
 template <class Ordered, Storable K, Storable V>
 class Cursor {
  public:
@@ -31,35 +50,65 @@ class Cursor {
   explicit Cursor(const Ordered& index) : index_(&index) {}
 
   /// Goes to the first pair with a key that is not less.
-  void seek(View<K> key) { pair_ = index_->lower_bound(key); }
+  void seek(View<K> key) { stand_at(index_->lower_bound(key)); }
 
   /// Goes to the last pair with a key that is not greater.
-  void seek_floor(View<K> key) { pair_ = index_->floor(key); }
+  void seek_floor(View<K> key) { stand_at(index_->floor(key)); }
 
   /// Goes to the last pair with a smaller key.
-  void seek_below(View<K> key) { pair_ = index_->before(key); }
+  void seek_below(View<K> key) { stand_at(index_->before(key)); }
 
   /// Goes to the pair with the smallest key.
-  void seek_first() { pair_ = index_->first(); }
+  void seek_first() { stand_at(index_->first()); }
   /// Goes to the pair with the largest key.
-  void seek_last() { pair_ = index_->last(); }
+  void seek_last() { stand_at(index_->last()); }
 
-  /// Go to the next pair in the direction; not valid if there is none. Only if valid.
-  void next() { pair_ = index_->after(pair_->first); }
-  /// The same towards smaller keys.
-  void prev() { pair_ = index_->before(pair_->first); }
+  /// Goes to the next larger key; not valid if there is none. Only if valid.
+  void next() { step(Direction::up); }
+  /// Goes to the next smaller key; not valid if there is none. Only if valid.
+  void prev() { step(Direction::down); }
 
   /// Whether the cursor has a pair.
   bool valid() const noexcept { return pair_.has_value(); }
 
-  /// The pair, as it was when the cursor moved here. Valid until it moves. Only if valid.
+  /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid.
+  const Pair& pair() const noexcept { return *pair_; }
+  /// The key of that pair.
   View<K> key() const noexcept { return pair_->first; }
   /// The value of that pair.
   View<V> value() const noexcept { return pair_->second; }
 
  private:
+  static constexpr std::size_t kFirstAhead = 16;
+  static constexpr std::size_t kMaxAhead = 64;
+
+  void stand_at(std::optional<Pair> pair) {
+    pair_ = std::move(pair);
+    left_ = 0;
+    limit_ = kFirstAhead;
+  }
+
+  void step(Direction direction) {
+    if (left_ == 0 || direction != direction_) read_ahead(direction);
+    if (left_ == 0) return pair_.reset();
+    std::swap(*pair_, ahead_[ahead_.size() - left_--]);
+  }
+
+  void read_ahead(Direction direction) {
+    if (direction != direction_) limit_ = kFirstAhead;
+    direction_ = direction;
+    left_ = 0;  // first, in case the call throws: what is in `ahead_` then does not count
+    index_->read_beyond(pair_->first, direction, limit_, ahead_);
+    left_ = ahead_.size();
+    limit_ = kMaxAhead;
+  }
+
   const Ordered* index_;
   std::optional<Pair> pair_;
+  std::vector<Pair> ahead_;  // what was read, nearest first; its last `left_` pairs come next
+  std::size_t left_ = 0;
+  std::size_t limit_ = kFirstAhead;  // of the next read
+  Direction direction_ = Direction::up;
 };
 
 }  // namespace perdix

@@ -15,6 +15,7 @@
 
 #include <perdix/change.h>
 #include <perdix/cursor.h>
+#include <perdix/key_range.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
@@ -89,11 +90,15 @@ class Index {
   /// Whether scan() works: false for hash indexes, whose scan throws unsupported.
   virtual bool ordered() const noexcept = 0;
 
-  /// `from` may be shorter than the eight bytes of a u64: no bytes sort before every number.
+  /// See OrderedIndex::scan(). `from` may be shorter than the eight bytes of a u64: no bytes sort
+  /// before every number.
   virtual void scan(std::string_view from, Visitor<std::string, std::string> visit) const = 0;
 
   /// A key and its value, as copies.
   using Pair = std::pair<std::string, std::string>;
+
+  /// At most `limit` pairs with key >= from, see OrderedIndex.
+  virtual std::vector<Pair> scan(std::string_view from, std::size_t limit) const = 0;
 
   /// See OrderedIndex; without order they throw unsupported. A key may be shorter, as of scan().
   virtual std::optional<Pair> lower_bound(std::string_view key) const = 0;
@@ -108,11 +113,37 @@ class Index {
   /// See OrderedIndex::last().
   virtual std::optional<Pair> last() const = 0;
 
+  /// See OrderedIndex::read_beyond(). The key must not be shorter.
+  virtual void read_beyond(std::string_view key, Direction direction, std::size_t limit,
+                           std::vector<Pair>& pairs) const = 0;
+
   /// A position in this index.
   using IndexCursor = Cursor<Index, std::string, std::string>;
 
   /// A cursor that is nowhere yet.
   IndexCursor cursor() const { return IndexCursor(*this); }
+
+  /// A part of this index.
+  using Range = KeyRange<Index, std::string, std::string>;
+
+  /// The pairs with from <= key < to. Both may be shorter, as of scan().
+  Range range(std::string_view from, std::string_view to) const {
+    return Range(*this, std::string(from), std::string(to));
+  }
+
+  /// The pairs with key >= from.
+  Range range(std::string_view from) const { return Range(*this, std::string(from), std::nullopt); }
+
+  /// The pairs whose keys begin with these bytes, also if keys are numbers.
+  Range prefix(std::string_view bytes) const {
+    return Range(*this, std::string(bytes), end_of_prefix(bytes));
+  }
+
+  /// Removes all keys, see PointIndex::clear(). Returns how many.
+  virtual std::uint64_t clear() = 0;
+
+  /// Removes the keys with key >= from, see OrderedIndex. Returns how many.
+  virtual std::uint64_t erase_range(std::string_view from) = 0;
 
   /// Removes the keys with from <= key < to, see OrderedIndex. Returns how many.
   virtual std::uint64_t erase_range(std::string_view from, std::string_view to) = 0;

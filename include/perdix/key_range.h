@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <perdix/cursor.h>
 #include <perdix/types.h>
 
 namespace perdix {
@@ -17,90 +18,105 @@ namespace perdix {
 /// none.
 std::optional<std::string> end_of_prefix(std::string_view bytes);
 
-/// The pairs with from <= key < to, as a bidirectional range of std::pair<K, V>.
+/// The pairs with from <= key < to, upwards or downwards, as an input range of std::pair<K, V>.
 ///
 ///   for (const auto& [key, value] : orders.range(1000, 2000)) ...
-///   for (const auto& [key, value] : orders.range(1000, 2000) | std::views::reverse) ...
+///   for (const auto& [key, value] : orders.range(1000, 2000).reversed()) ...
 ///
-/// It is a view of the index as it is at each step, not a snapshot: an iterator moves as a Cursor
-/// does. Iterators of the same range are equal if they are at the same key, or both behind the last
-/// one; they end with it. `Ordered` is an OrderedIndex, which must neither move nor end before the
-/// range.
-template <class Ordered, Storable K, Storable V>
+/// It is a view of the index as it is during the loop, not a snapshot, and an iterator moves as a
+/// Cursor does. Whatever is erased, inserted or replaced meanwhile, a loop stays inside of the
+/// range, shows keys in strict order, so none twice, and ends at the bound. Each pair that it shows
+/// was present, and each key that it passes over was absent, at some instant of the loop. The loop
+/// may itself write to the index, and erase what it is shown.
+///
+/// std::views that go once and forward work, such as take, filter, transform and keys. An iterator
+/// can't go back, and two loops may see different pairs. So what needs more, such as
+/// std::views::reverse, does not compile. `Ordered` is an OrderedIndex or Index, which must neither
+/// move nor end before the range.
+template <class Ordered, Storable K, Storable V, Direction kDirection = Direction::up>
 class KeyRange : public std::ranges::view_base {
  public:
-  /// A place in the range: a pair, or the end.
+  /// A key and its value, as copies.
+  using Pair = std::pair<K, V>;
+  /// The same part of the index in the other direction.
+  using Reversed =
+      KeyRange<Ordered, K, V, kDirection == Direction::up ? Direction::down : Direction::up>;
+
+  /// A place in the range: a pair, or the end. The range must outlive it.
   class Iterator {
    public:
-    /// A key and its value, as copies.
-    using value_type = std::pair<K, V>;
-    /// The same: `*i` is no reference.
-    using reference = value_type;
+    /// What `*i` refers to.
+    using value_type = Pair;
     /// For std::iterator_traits; iterators have no difference.
     using difference_type = std::ptrdiff_t;
-    /// It goes in both directions.
-    using iterator_concept = std::bidirectional_iterator_tag;
-    /// What it is for algorithms of before C++20.
-    using iterator_category = std::input_iterator_tag;  // `*i` is no reference
+    /// It goes once, and forward.
+    using iterator_concept = std::input_iterator_tag;
 
-    Iterator() = default;
+    /// The pair, as it was when it was read. Valid until the iterator moves or ends.
+    const Pair& operator*() const { return cursor_.pair(); }
+    /// As `*i`.
+    const Pair* operator->() const { return &cursor_.pair(); }
 
-    /// The pair, as it was when the iterator moved here.
-    value_type operator*() const { return *pair_; }
-
-    /// Goes to the next larger key.
+    /// Goes to the next key in the direction. Throws as Cursor::next().
     Iterator& operator++() {
-      pair_ = range_->within(range_->index_->after(pair_->first));
+      kDirection == Direction::up ? cursor_.next() : cursor_.prev();
       return *this;
     }
-    /// Goes to the next smaller key; from the end, to the last pair.
-    Iterator& operator--() {
-      pair_ = pair_ ? range_->index_->before(pair_->first) : range_->last();
-      return *this;
-    }
-    /// Goes on, and returns where it was.
-    Iterator operator++(int) {
-      Iterator before = *this;
-      ++*this;
-      return before;
-    }
-    /// Goes back, and returns where it was.
-    Iterator operator--(int) {
-      Iterator before = *this;
-      --*this;
-      return before;
-    }
-    friend bool operator==(const Iterator& a, const Iterator& b) {
-      if (!a.pair_ || !b.pair_) return a.pair_.has_value() == b.pair_.has_value();
-      return a.pair_->first == b.pair_->first;
-    }
+    /// As `++i`.
+    void operator++(int) { ++*this; }
+
+    /// Whether all pairs were shown.
+    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.ended(); }
 
    private:
     friend class KeyRange;
-    Iterator(const KeyRange& range, std::optional<value_type> pair)
-        : range_(&range), pair_(std::move(pair)) {}
+    explicit Iterator(const KeyRange& range) : range_(&range), cursor_(*range.index_) {
+      range.seek(cursor_);
+    }
+    bool ended() const { return !cursor_.valid() || !range_->reaches(cursor_.key()); }
 
-    const KeyRange* range_ = nullptr;
-    std::optional<value_type> pair_;  // none: behind the last one
+    const KeyRange* range_;
+    Cursor<Ordered, K, V> cursor_;
   };
 
   /// Without `to` up to the last key.
   KeyRange(const Ordered& index, K from, std::optional<K> to)
       : index_(&index), from_(std::move(from)), to_(std::move(to)) {}
 
-  /// The first pair of the range.
-  Iterator begin() const { return Iterator(*this, within(index_->lower_bound(from_))); }
-  /// Behind the last pair of the range.
-  Iterator end() const { return Iterator(*this, std::nullopt); }
+  /// The same pairs in the other direction.
+  Reversed reversed() const { return Reversed(*index_, from_, to_); }
+
+  /// The first pair in the direction of the range.
+  Iterator begin() const { return Iterator(*this); }
+  /// Behind the last pair.
+  std::default_sentinel_t end() const { return {}; }
+
+  /// Whether there is no pair in the range at an instant of the call. Cost: a lookup.
+  bool empty() const { return begin() == end(); }
+
+  /// The first pair in the direction of the range; none if it is empty. Cost: a lookup.
+  std::optional<Pair> front() const {
+    const Iterator first = begin();
+    return first == end() ? std::nullopt : std::optional<Pair>(*first);
+  }
 
  private:
-  using Pair = std::pair<K, V>;
-
-  std::optional<Pair> within(std::optional<Pair> pair) const {
-    if (pair && to_ && !(pair->first < *to_)) return std::nullopt;
-    return pair;
+  void seek(Cursor<Ordered, K, V>& cursor) const {
+    if constexpr (kDirection == Direction::up) {
+      cursor.seek(from_);
+    } else {
+      to_ ? cursor.seek_below(*to_) : cursor.seek_last();
+    }
   }
-  std::optional<Pair> last() const { return to_ ? index_->before(*to_) : index_->last(); }
+
+  /// Whether a key to which the loop has come is on this side of the range's other end.
+  bool reaches(View<K> key) const {
+    if constexpr (kDirection == Direction::up) {
+      return !to_ || key < View<K>(*to_);
+    } else {
+      return !(key < View<K>(from_));
+    }
+  }
 
   const Ordered* index_;
   K from_;

@@ -59,6 +59,13 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// The pair with the largest key.
   std::optional<Pair> last() const;
 
+  /// Replaces `pairs` by the pairs next to `key` in a direction, without its own, nearest first: at
+  /// most `limit`, and only as many as have 16 KiB of strings, but one at least if there is any.
+  /// Reuses the memory of the strings that `pairs` has. Each pair was present at some instant of
+  /// the call, and each key between was absent at some such instant. If the call throws, `pairs`
+  /// may hold anything. Cost: a lookup, and what a scan() costs for each pair.
+  void read_beyond(Key key, Direction direction, std::size_t limit, std::vector<Pair>& pairs) const;
+
   /// A position in this index.
   using IndexCursor = Cursor<OrderedIndex, K, V>;
   /// A part of this index.
@@ -83,6 +90,9 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// threads see some gone before others, a crash may leave some, and keys inserted during the call
   /// may stay.
   std::uint64_t erase_range(Key from, Key to);
+
+  /// Removes the keys with key >= from, the largest included, and returns how many; each by itself.
+  std::uint64_t erase_range(Key from);
 
  protected:
   /// For the classes of the engines.

@@ -112,6 +112,11 @@ class PointIndex {
   /// time (a larger pair alone), into memory that the call reuses; integers need no allocation.
   void for_each(Visitor<K, V> visit) const;
 
+  /// Removes all keys and returns how many. Each is erased by itself: other threads see some gone
+  /// before others, a crash may leave some, and keys inserted during the call may stay. Cost: that
+  /// of for_each() and of an erase() for each key; Pool::drop() is cheaper.
+  std::uint64_t clear();
+
   /// Number of keys: exact when no writer is active.
   std::uint64_t size() const;
 

@@ -1,11 +1,13 @@
-"""Bugs of the orders that scans keep (src/index/common/scan_orders.h), which unit tests must
-notice: the explorer and the schedule fuzzer scan too little between the changes of one leaf."""
+"""Bugs of the orders that scans keep (src/index/common/scan_orders.h), and of what cursors read
+ahead (read_beyond.h). Unit tests must notice them: the explorer and the schedule fuzzer scan too
+little between the changes of one leaf."""
 
 from bug import (
     LEAF_ORDERS,
     MIDDLE_NODES,
     NB_MEMORY,
     NB_SCAN,
+    READ_BEYOND,
     SCAN_ORDERS,
     Bug,
     drop,
@@ -13,6 +15,7 @@ from bug import (
     unit,
 )
 
+READS = (unit("src/index/common/index_common_test", "ReadBeyond*"),)
 ORDERS = (unit("src/index/common/index_common_test", "ScanOrders*"),)
 SP_SCANS = (unit("src/index/sptree/sptree_test", "SpTreeScan*"),)
 NB_SCANS = (unit("src/index/nbtree/nbtree_test", "NbTreeScan*"),)
@@ -77,5 +80,18 @@ BUGS = [
         "order.places) || "
         "({planted} && order.places.size() > 0);\n",
         NB_SCANS,
+    ),
+    drop_part(
+        "scans: a cursor keeps all large pairs that a read finds",
+        READ_BEYOND,
+        "return bytes_ < kMaxBytes",
+        " < kMaxBytes",
+        READS,
+    ),
+    drop(
+        "scans: a cursor that meets the end shows what it had read before",
+        READ_BEYOND,
+        "pairs_.resize(count_)",
+        READS,
     ),
 ]

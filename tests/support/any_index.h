@@ -54,9 +54,13 @@ class ErasedIndex {
   virtual std::optional<Row> before(DatumView key) const = 0;
   virtual std::optional<Row> first() const = 0;
   virtual std::optional<Row> last() const = 0;
-  virtual Rows range(DatumView from, DatumView to, bool backwards) const = 0;
-  virtual Rows prefix(DatumView bytes, bool backwards) const = 0;
-  virtual std::uint64_t erase_range(DatumView from, DatumView to) = 0;
+
+  /// Loops over a range, without `to` up to the last key, until the visitor returns false.
+  virtual void walk_range(DatumView from, std::optional<DatumView> to, bool backwards,
+                          const ShowPair& visit) const = 0;
+  virtual void walk_prefix(DatumView bytes, bool backwards, const ShowPair& visit) const = 0;
+  virtual std::uint64_t erase_range(DatumView from, std::optional<DatumView> to) = 0;
+  virtual std::uint64_t clear() = 0;
   virtual std::uint64_t size() const = 0;
   virtual IndexStats stats() const = 0;
   virtual CheckReport check() const = 0;
@@ -109,13 +113,27 @@ class AnyIndex {
   std::optional<Row> before(DatumView key) const { return index_->before(key); }
   std::optional<Row> first() const { return index_->first(); }
   std::optional<Row> last() const { return index_->last(); }
-  Rows range(DatumView from, DatumView to, bool backwards = false) const {
-    return index_->range(from, to, backwards);
+  void walk_range(DatumView from, std::optional<DatumView> to, bool backwards,
+                  const ShowPair& visit) const {
+    index_->walk_range(from, to, backwards, visit);
+  }
+  Rows range(DatumView from, std::optional<DatumView> to, bool backwards = false) const {
+    Rows rows;
+    walk_range(from, to, backwards, kept_in(rows));
+    return rows;
+  }
+  void walk_prefix(DatumView bytes, bool backwards, const ShowPair& visit) const {
+    index_->walk_prefix(bytes, backwards, visit);
   }
   Rows prefix(DatumView bytes, bool backwards = false) const {
-    return index_->prefix(bytes, backwards);
+    Rows rows;
+    walk_prefix(bytes, backwards, kept_in(rows));
+    return rows;
   }
-  std::uint64_t erase_range(DatumView from, DatumView to) { return index_->erase_range(from, to); }
+  std::uint64_t erase_range(DatumView from, std::optional<DatumView> to) {
+    return index_->erase_range(from, to);
+  }
+  std::uint64_t clear() { return index_->clear(); }
 
   /// Shows all pairs: in order if there is one.
   void visit_all(const ShowPair& visit) const {
@@ -130,6 +148,13 @@ class AnyIndex {
   bool ordered() const { return index_->ordered(); }
 
  private:
+  static ShowPair kept_in(Rows& rows) {
+    return [&rows](DatumView key, DatumView value) {
+      rows.emplace_back(key.copy(), value.copy());
+      return true;
+    };
+  }
+
   std::unique_ptr<ErasedIndex> index_;
 };
 

@@ -138,25 +138,33 @@ class TypedIndex final : public ErasedIndex {
     return row([](auto& index) { return index.last(); });
   }
 
-  Rows range(DatumView from, DatumView to, bool backwards) const override {
-    return rows_of([&](auto& index) { return index.range(typed<Key>(from), typed<Key>(to)); },
-                   backwards);
-  }
-
-  Rows prefix(DatumView bytes, bool backwards) const override {
-    if constexpr (std::is_same_v<Key, std::string_view>) {
-      return rows_of([&](auto& index) { return index.prefix(bytes.bytes()); }, backwards);
+  void walk_range(DatumView from, std::optional<DatumView> to, bool backwards,
+                  const ShowPair& visit) const override {
+    if constexpr (OrderedIndex<Index>) {
+      walk(to ? index_.range(typed<Key>(from), typed<Key>(*to)) : index_.range(typed<Key>(from)),
+           backwards, visit);
     } else {
-      throw std::logic_error("prefix() of integers");
+      throw std::logic_error("a range of an index without order");
     }
   }
 
-  std::uint64_t erase_range(DatumView from, DatumView to) override {
+  void walk_prefix(DatumView bytes, bool backwards, const ShowPair& visit) const override {
+    if constexpr (requires { index_.prefix(bytes.bytes()); }) {
+      walk(index_.prefix(bytes.bytes()), backwards, visit);
+    } else {
+      throw std::logic_error("prefix() of integers, or without order");
+    }
+  }
+
+  std::uint64_t erase_range(DatumView from, std::optional<DatumView> to) override {
     if constexpr (OrderedIndex<Index>)
-      return index_.erase_range(typed<Key>(from), typed<Key>(to));
+      return to ? index_.erase_range(typed<Key>(from), typed<Key>(*to))
+                : index_.erase_range(typed<Key>(from));
     else
       throw std::logic_error("erase_range() of an index without order");
   }
+
+  std::uint64_t clear() override { return index_.clear(); }
 
   std::uint64_t size() const override { return index_.size(); }
   IndexStats stats() const override { return index_.stats(); }
@@ -186,24 +194,10 @@ class TypedIndex final : public ErasedIndex {
   }
 
   template <class Range>
-  Rows rows_of(const Range& range_of, bool backwards) const {
-    Rows rows;
-    if constexpr (OrderedIndex<Index>) {
-      const auto range = range_of(index_);
-      if (!backwards) {
-        for (auto [key, value] : range) rows.emplace_back(std::move(key), std::move(value));
-        return rows;
-      }
-      // What std::views::reverse does; not every compiler here has it.
-      const auto begin = range.begin();
-      for (auto i = range.end(); i != begin;) {
-        auto [key, value] = *--i;
-        rows.emplace_back(std::move(key), std::move(value));
-      }
-    } else {
-      throw std::logic_error("a range of an index without order");
-    }
-    return rows;
+  static void walk(const Range& range, bool backwards, const ShowPair& visit) {
+    if (backwards) return walk(range.reversed(), false, visit);
+    for (const auto& [key, value] : range)
+      if (!visit(key, value)) return;
   }
 
   template <class View>

@@ -1,5 +1,7 @@
 #include <algorithm>
-#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,7 +14,7 @@
 namespace perdix::tool {
 namespace {
 
-/// The pairs from one end of a range to the other.
+/// Shows the pairs of a range.
 class Scan {
  public:
   Scan(const ScanOptions& options, const Index& index)
@@ -22,34 +24,32 @@ class Scan {
         left_(options.limit) {
     const Kind kind = index.info().key_kind;
     const Notation input = options.hex ? Notation::hex : Notation::plain;
-    if (options.prefix) prefix_ = to_bytes(*options.prefix, kind, input);
-    if (options.from) from_ = to_bytes(*options.from, kind, input);
-    if (options.to) to_ = to_bytes(*options.to, kind, input);
+    if (options.prefix) within_prefix(to_bytes(*options.prefix, kind, input));
+    if (options.from) from_ = std::max(from_, to_bytes(*options.from, kind, input));
+    if (options.to) end_by(to_bytes(*options.to, kind, input));
   }
 
-  void ascend(Output& out) {
-    index_.scan(std::max(from_, prefix_), [&](std::string_view key, std::string_view value) {
-      if (left_ == 0 || (to_ && key >= *to_) || !key.starts_with(prefix_)) return false;
-      show(out, key, value);
-      return --left_ > 0;
-    });
-  }
-
-  void descend(Output& out) {
-    auto cursor = index_.cursor();
-    to_ ? cursor.seek_below(*to_) : cursor.seek_last();
-    if (!prefix_.empty()) seek_prefix(cursor);
-    for (; left_ > 0 && cursor.valid() && cursor.key() >= from_; cursor.prev(), --left_) {
-      if (!cursor.key().starts_with(prefix_)) return;
-      show(out, cursor.key(), cursor.value());
-    }
+  void run(bool reverse, Output& out) {
+    const Index::Range range = to_ ? index_.range(from_, *to_) : index_.range(from_);
+    reverse ? show_all(range.reversed(), out) : show_all(range, out);
   }
 
  private:
-  /// Goes back to the last key that begins with the prefix or is below all that do.
-  void seek_prefix(Index::IndexCursor& cursor) const {
-    const auto end = end_of_prefix(prefix_);
-    if (end && cursor.valid() && cursor.key() >= *end) cursor.seek_below(*end);
+  void within_prefix(std::string bytes) {
+    if (auto end = end_of_prefix(bytes)) end_by(std::move(*end));
+    from_ = std::move(bytes);
+  }
+
+  void end_by(std::string to) {
+    if (!to_ || to < *to_) to_ = std::move(to);
+  }
+
+  template <class Range>
+  void show_all(const Range& range, Output& out) {
+    for (const auto& [key, value] : range) {
+      if (left_-- == 0) return;
+      show(out, key, value);
+    }
   }
 
   void show(Output& out, std::string_view key, std::string_view value) const {
@@ -61,7 +61,6 @@ class Scan {
   const Index& index_;
   bool keys_only_;
   Notation output_;
-  std::string prefix_;
   std::string from_;  // no bytes sort before every key, also if keys are numbers
   std::optional<std::string> to_;
   std::uint64_t left_;
@@ -78,8 +77,7 @@ ExitStatus scan(const ScanOptions& o) {
                             o.target.index));
   }
   Output out;
-  Scan scan(o, *index);
-  o.reverse ? scan.descend(out) : scan.ascend(out);
+  Scan(o, *index).run(o.reverse, out);
   out.flush();
   return ExitStatus::ok;
 }

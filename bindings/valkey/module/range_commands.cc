@@ -2,7 +2,6 @@
 //
 // Bounds are written as those of ZRANGEBYLEX: [field, (field without itself, - and +.
 #include <limits>
-#include <optional>
 
 #include "bytes.h"
 #include "command.h"
@@ -78,16 +77,15 @@ void collect(const Index& index, const Bound& lower, const Bound& upper, const O
 
 void collect_backwards(const Index& index, const Bound& lower, const Bound& upper,
                        const Options& options, Collected& collected) {
-  std::optional<Index::Pair> pair;
+  auto cursor = index.cursor();
   if (upper.open) {
-    pair = index.last();
+    cursor.seek_last();
   } else {
-    pair = upper.inclusive ? index.floor(upper.field) : index.before(upper.field);
+    upper.inclusive ? cursor.seek_floor(upper.field) : cursor.seek_below(upper.field);
   }
-  while (pair && !before_lower(lower, pair->first)) {
-    collected.add(pair->first, pair->second);
+  for (; cursor.valid() && !before_lower(lower, cursor.key()); cursor.prev()) {
+    collected.add(cursor.key(), cursor.value());
     if (collected.count == options.limit) return;
-    pair = index.before(pair->first);
   }
 }
 

@@ -9,8 +9,26 @@
 
 #include "index/common/neighbour.h"
 #include "index/common/point_index.h"
+#include "index/common/read_beyond.h"
 
 namespace perdix {
+
+namespace detail::index {
+
+/// Erases the keys from `from` on for which `inside` is true. Returns how many.
+template <class Engine, class Key, class Inside>
+std::uint64_t erase_from(Engine& engine, Key from, Inside inside) {
+  std::uint64_t erased = 0;
+  const auto erase = [&](Key key, auto) {
+    if (!inside(key)) return false;
+    erased += engine.erase(key) ? 1 : 0;
+    return true;
+  };
+  engine.scan(from, erase);
+  return erased;
+}
+
+}  // namespace detail::index
 
 template <class Engine, Storable K, Storable V>
 OrderedIndex<Engine, K, V>::OrderedIndex(std::unique_ptr<Engine> engine)
@@ -69,16 +87,26 @@ auto OrderedIndex<Engine, K, V>::last() const -> std::optional<Pair> {
 }
 
 template <class Engine, Storable K, Storable V>
+void OrderedIndex<Engine, K, V>::read_beyond(Key key, Direction direction, std::size_t limit,
+                                             std::vector<Pair>& pairs) const {
+  this->run([&](const Engine& engine) {
+    using namespace detail::index;
+    direction == Direction::up ? read_above<Engine, K, V>(engine, key, limit, pairs)
+                               : read_below<Engine, K, V>(engine, key, limit, pairs);
+  });
+}
+
+template <class Engine, Storable K, Storable V>
 std::uint64_t OrderedIndex<Engine, K, V>::erase_range(Key from, Key to) {
   return this->run([&](Engine& engine) {
-    std::uint64_t erased = 0;
-    const auto erase = [&](Key key, Value) {
-      if (!(key < to)) return false;
-      erased += engine.erase(key) ? 1 : 0;
-      return true;
-    };
-    engine.scan(from, erase);
-    return erased;
+    return detail::index::erase_from(engine, from, [&](Key key) { return key < to; });
+  });
+}
+
+template <class Engine, Storable K, Storable V>
+std::uint64_t OrderedIndex<Engine, K, V>::erase_range(Key from) {
+  return this->run([&](Engine& engine) {
+    return detail::index::erase_from(engine, from, [](Key) { return true; });
   });
 }
 

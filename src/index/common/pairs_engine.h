@@ -94,6 +94,17 @@ class BytesIndex final : public Index {
       throw_unordered();
     }
   }
+  std::vector<Pair> scan(std::string_view from, std::size_t limit) const override {
+    if constexpr (kOrdered) {
+      return pool::as_errors([&] {
+        std::vector<Pair> pairs;
+        own(index_.scan(start_of(from), limit), pairs);
+        return pairs;
+      });
+    } else {
+      throw_unordered();
+    }
+  }
   std::optional<Pair> lower_bound(std::string_view key) const override {
     return in_order([&](const auto& index) { return index.lower_bound(start_of(key)); });
   }
@@ -115,6 +126,28 @@ class BytesIndex final : public Index {
   }
   std::optional<Pair> last() const override {
     return in_order([&](const auto& index) { return index.last(); });
+  }
+  void read_beyond(std::string_view key, Direction direction, std::size_t limit,
+                   std::vector<Pair>& pairs) const override {
+    if constexpr (!kOrdered) {
+      throw_unordered();
+    } else if constexpr (std::is_same_v<std::pair<K, V>, Pair>) {
+      index_.read_beyond(key, direction, limit, pairs);
+    } else {
+      pool::as_errors([&] {
+        std::vector<std::pair<K, V>> typed;
+        index_.read_beyond(Bytes<K>::decode(key), direction, limit, typed);
+        own(std::move(typed), pairs);
+      });
+    }
+  }
+  std::uint64_t clear() override { return index_.clear(); }
+  std::uint64_t erase_range(std::string_view from) override {
+    if constexpr (kOrdered) {
+      return index_.erase_range(start_of(from));
+    } else {
+      throw_unordered();
+    }
   }
   std::uint64_t erase_range(std::string_view from, std::string_view to) override {
     if constexpr (kOrdered) {
@@ -161,11 +194,20 @@ class BytesIndex final : public Index {
       return pool::as_errors([&]() -> std::optional<Pair> {
         auto pair = find(index_);
         if (!pair) return std::nullopt;
-        return Pair(Bytes<K>::own(std::move(pair->first)), Bytes<V>::own(std::move(pair->second)));
+        return own(std::move(*pair));
       });
     } else {
       throw_unordered();
     }
+  }
+
+  /// Typed pairs in bytes.
+  static Pair own(std::pair<K, V> pair) {
+    return {Bytes<K>::own(std::move(pair.first)), Bytes<V>::own(std::move(pair.second))};
+  }
+  static void own(std::vector<std::pair<K, V>> typed, std::vector<Pair>& pairs) {
+    pairs.resize(typed.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) pairs[i] = own(std::move(typed[i]));
   }
 
   /// A key that stands for the least integer that begins so, and is below it.

@@ -96,6 +96,18 @@ void PointIndex<Engine, K, V>::for_each(Visitor<K, V> visit) const {
 }
 
 template <class Engine, Storable K, Storable V>
+std::uint64_t PointIndex<Engine, K, V>::clear() {
+  return run([](Engine& engine) {
+    std::uint64_t erased = 0;
+    engine.for_each([&](Key key, Value) {
+      erased += engine.erase(key) ? 1 : 0;
+      return true;
+    });
+    return erased;
+  });
+}
+
+template <class Engine, Storable K, Storable V>
 std::uint64_t PointIndex<Engine, K, V>::size() const {
   return run([](const Engine& engine) { return engine.size(); });
 }
