@@ -48,11 +48,10 @@ BUGS = [
         "    if (!{planted}) add_below(&key);\n",
         FAIR_UNIT,
     ),
-    Bug(
+    drop(
         "fastfair buffers: the floor of a key is looked for in the leaf only",
         FAIR_SEARCH,
-        "    if (buffered && (!entry || ",
-        "    if (buffered && !{planted} && (!entry || ",
+        "sort_buffered(leaf, Key{}, buffered)",
         FAIR_UNIT,
     ),
     # --- Changes ---

@@ -1,6 +1,8 @@
 // The keys next to a key. They exist because the length of keys is bounded.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -28,20 +30,31 @@ inline std::optional<std::string> successor(std::string_view key) {
   return next;
 }
 
-/// The greatest key below this one; none if it is the least. Cost: up to kMaxKeySize bytes.
-inline std::optional<std::uint64_t> predecessor(std::uint64_t key) {
+/// The greatest key below this one; none if it is the least. A string is of at most `length` bytes,
+/// or as long as the key: with the default no key lies between.
+inline std::optional<std::uint64_t> predecessor(std::uint64_t key, std::size_t = kMaxKeySize) {
   if (key == 0) return std::nullopt;
   return key - 1;
 }
-inline std::optional<std::string> predecessor(std::string_view key) {
+inline std::optional<std::string> predecessor(std::string_view key,
+                                              std::size_t length = kMaxKeySize) {
   std::optional<std::string> before;  // made in place: a string that long is not moved out of it
   if (key.empty()) return before;
   before.emplace(key.substr(0, key.size() - 1));
   if (key.back() == '\0') return before;
-  before->reserve(kMaxKeySize);
+  length = std::max(length, key.size());
+  before->reserve(length);
   before->push_back(static_cast<char>(key.back() - 1));
-  before->resize(kMaxKeySize, '\xff');
+  before->resize(length, '\xff');
   return before;
+}
+
+/// A key below this one with few others between, as a rule none; none if it is the least. Costs
+/// less than the predecessor of a string, which has kMaxKeySize bytes.
+template <class Key>
+auto just_below(Key key) {
+  constexpr std::size_t kEnough = 64;
+  return predecessor(key, kEnough);
 }
 
 /// The greatest key of all.

@@ -9,15 +9,17 @@
 //   bool find_number(Key, Word&) const;           the same without a guard of the caller's
 //   void find_words(std::span<const Key>, std::span<std::optional<Word>>) const;  at most kGroup
 // and if it is ordered
-//   find_last(Key) const              the words of the greatest key that is not above; optional
-//   find_last_below(Key) const        the same of a smaller key; where that is cheaper than to
-//                                     ask for the predecessor
+//   find_last(Key, bool strictly, LastPairs&) const   the pair of the greatest key that is not
+//                                     above, or is below, and of some next to it further down:
+//                                     as many as cost little more, up to the limit
 // and const Codec<K>& keys() const.
 // The string that a word refers to may be freed when the caller's guard ends.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,10 +27,11 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/batch.h"
 #include "index/common/codec.h"
 #include "index/common/groups.h"
+#include "index/common/last_pairs.h"
 #include "index/common/limits.h"
-#include "index/common/neighbour.h"
 #include "index/common/value_codec.h"
 #include "index/common/value_of.h"
 #include "pool/pool_core.h"
@@ -76,20 +79,25 @@ class TypedTree : public Base {
   }
 
   /// The pair of the greatest key that is not above `key`.
-  std::optional<std::pair<K, V>> find_floor(Key key) const {
-    const epoch::Guard guard;
-    return owned_pair(this->find_last(key));
-  }
+  std::optional<std::pair<K, V>> find_floor(Key key) const { return find_one(key, false); }
 
   /// The pair of the greatest key below `key`.
-  std::optional<std::pair<K, V>> find_below(Key key) const {
-    if constexpr (requires { this->find_last_below(key); }) {
+  std::optional<std::pair<K, V>> find_below(Key key) const { return find_one(key, true); }
+
+  /// Shows some pairs with smaller keys, descending, until the visitor returns false: at most
+  /// `limit`, and one at least if there is any. What a scan promises holds for them.
+  void scan_below(Key key, Visitor<K, V> visit, std::size_t limit) const {
+    Batch<K, V, LastPairs::kMost, std::greater<>> batch;
+    pool::as_errors(this->pool(), [&] {
       const epoch::Guard guard;
-      return owned_pair(this->find_last_below(key));
-    } else {
-      const auto before = predecessor(key);
-      return before ? find_floor(*before) : std::nullopt;
-    }
+      LastPairs last(limit);
+      this->find_last(key, true, last);
+      batch.clear();
+      for (const auto& words : last.pairs()) batch.add(this->keys().view(words.key), words.value);
+      batch.copy_pairs(this->pool(), values_, limit);
+      this->pool().require_usable();  // what was read may have been there before a sync failed
+    });
+    batch.show(visit, this->pool());
   }
 
  protected:
@@ -115,10 +123,13 @@ class TypedTree : public Base {
       out[i] = words[i] ? std::optional<V>(values_.decode(*words[i])) : std::nullopt;
   }
 
-  template <class Pair>
-  std::optional<std::pair<K, V>> owned_pair(const std::optional<Pair>& words) const {
-    if (!words) return std::nullopt;
-    return std::pair<K, V>(this->keys().decode(words->key), values_.decode(words->value));
+  std::optional<std::pair<K, V>> find_one(Key key, bool strictly) const {
+    const epoch::Guard guard;
+    LastPairs last(1);
+    this->find_last(key, strictly, last);
+    if (last.empty()) return std::nullopt;
+    const auto& [key_word, value_word] = last.farthest();
+    return std::pair<K, V>(this->keys().decode(key_word), values_.decode(value_word));
   }
 
   Codec<V> values_;

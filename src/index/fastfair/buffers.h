@@ -65,19 +65,6 @@ template <class K>
   return leaf.valid();
 }
 
-/// The pair of the greatest key in a leaf's buffer that the target reaches.
-template <class K>
-std::optional<Entry> WordTree<K>::last_buffered(const Node& leaf, Target target) const {
-  const Buffer* buffer = buffer_of(leaf);
-  std::optional<Entry> last;
-  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i) {
-    const Key key = keys_.view(buffer->key(i));
-    if (!target.reaches(key) || (last && !(keys_.view(last->key) < key))) continue;
-    last = Entry{buffer->key(i), buffer->value(i)};
-  }
-  return last;
-}
-
 /// The pairs of a leaf's buffer with key >= from.
 template <class K>
 void WordTree<K>::sort_buffered(const Node& leaf, Key from, Run& run) const {

@@ -177,8 +177,7 @@ class WordTree : public pool::OpenIndex {
     return word.has_value();
   }
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  std::optional<Entry> find_last(Key key) const { return find_last_of({key}); }
-  std::optional<Entry> find_last_below(Key key) const { return find_last_of({key, true}); }
+  void find_last(Key key, bool strictly, LastPairs& last) const;
 
   /// A node with its latch's version, from before anything was read of it.
   struct Seen {
@@ -206,7 +205,7 @@ class WordTree : public pool::OpenIndex {
 
  private:
   // search.h
-  std::optional<Entry> find_last_of(Target target) const;
+  void collect_last(const Node& leaf, Target target, LastPairs& last) const;
   Node& node_at(pm::Offset offset) const { return checked_node(pool_, offset); }
   Node& root() const { return node_at(pm::load(root_)); }
   Seen look(Node& node) const;
@@ -327,7 +326,6 @@ class WordTree : public pool::OpenIndex {
   }
   int find_buffered(const Buffer& buffer, Key key) const;
   bool look_into_buffer(const Seen& leaf, Key key, std::optional<Word>& value) const;
-  std::optional<Entry> last_buffered(const Node& leaf, Target target) const;
   void sort_buffered(const Node& leaf, Key from, Run& run) const;
   template <class Add>
   bool collect_with_buffer(const Seen& leaf, Key from, std::size_t limit, Seen& following,

@@ -145,23 +145,40 @@ std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
   return buffers_ == nullptr ? find_among<false>(leaf, key) : find_among<true>(leaf, key);
 }
 
-/// The pair of the last key that the target reaches.
+/// The last pairs of leaf and buffer with keys that the target reaches.
 template <class K>
-std::optional<Entry> WordTree<K>::find_last_of(Target target) const {
-  for (;;) {
+void WordTree<K>::collect_last(const Node& leaf, Target target, LastPairs& last) const {
+  last.clear();
+  Run buffered;
+  if (buffers_ != nullptr) sort_buffered(leaf, Key{}, buffered);
+  while (buffered.size > 0 && !target.reaches(keys_.view(buffered.entries[buffered.size - 1].key)))
+    --buffered.size;
+  for (unsigned i = rank(leaf, target); (i > 0 || buffered.size > 0) && !last.full();) {
+    const Entry entry = i > 0 ? load_entry(leaf, i - 1) : Entry{};
+    const Entry* other = buffered.size > 0 ? &buffered.entries[buffered.size - 1] : nullptr;
+    if (other != nullptr && (i == 0 || keys_.view(entry.key) < keys_.view(other->key))) {
+      last.add(other->key, other->value);
+      --buffered.size;
+      continue;
+    }
+    --i;
+    if (last.empty() || last.farthest().key != entry.key)  // of two equal keys the right one (F3)
+      last.add(entry.key, entry.value);
+  }
+}
+
+/// As TypedTree wants it: leaf by leaf to the left, until one has such a key.
+template <class K>
+void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
+  for (Target target{key, strictly};;) {
     const Seen leaf = seek(target, 0);
     if (!ready(leaf)) continue;
-    const unsigned after = rank(*leaf.node, target);
-    std::optional<Entry> entry;
-    if (after > 0) entry = load_entry(*leaf.node, after - 1);
-    const std::optional<Entry> buffered = last_buffered(*leaf.node, target);
-    if (buffered && (!entry || keys_.view(entry->key) < keys_.view(buffered->key)))
-      entry = buffered;
+    collect_last(*leaf.node, target, last);
     if (!leaf.valid()) continue;
-    if (entry) return entry;
+    if (!last.empty()) return;
     const Word low = pm::load(leaf.node->low);
-    if (low == 0) return std::nullopt;  // the first leaf (F1)
-    target = {keys_.view(low), true};   // nothing in this leaf, so the last key of the one before
+    if (low == 0) return;              // the first leaf (F1)
+    target = {keys_.view(low), true};  // nothing in this leaf, so the last key of the one before
   }
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "index/common/last_pairs.h"
 #include "index/common/scan_orders.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
@@ -40,7 +41,17 @@ class LeafScanner {
   template <class ScanBatch>
   bool collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
-  bool last_up_to(const LeafRef<K>& place, Key key, Order& order, std::optional<Entry>& last) const;
+
+  /// The last keys that are at or below `bound`, or only below it, of the leaf of `position`.
+  struct Target {
+    Key position;
+    Key bound;
+    bool strictly;
+
+    bool reaches(Key key) const { return strictly ? key < bound : !(bound < key); }
+  };
+  bool collect_last(const LeafRef<K>& place, const Target& target, Order& order,
+                    LastPairs& last) const;
 
   /// Keeps an order that was made anew.
   void keep(const Leaf<K>& leaf, const Order& order) {

@@ -126,7 +126,7 @@ class WordTree : public pool::OpenIndex {
   std::optional<Word> find_word(Key key) const;
   bool find_number(Key key, Word& value) const;  // takes a guard
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  std::optional<Entry> find_last(Key key) const;
+  void find_last(Key key, bool strictly, LastPairs& last) const;
 
   /// As scan_by_batches() wants it: what there is in the leaf of a position.
   template <class ScanBatch, class Values>

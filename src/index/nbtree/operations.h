@@ -10,6 +10,7 @@
 #include <perdix/error.h>
 
 #include "index/common/limits.h"
+#include "index/common/neighbour.h"
 #include "index/common/retry.h"
 #include "index/nbtree/check.h"
 #include "index/nbtree/destroy.h"
@@ -68,27 +69,33 @@ bool WordTree<K, Form>::find_number(Key key, Word& value) const {
   return word.has_value();
 }
 
-/// The pair of the greatest key that is not above `key`, with the key's whole word. Goes from leaf
-/// to leaf to the left, until one has such a key.
+/// As TypedTree wants it, with whole words of keys: leaf by leaf to the left, until one has such a
+/// key. `position` is in the leaf that is looked at, and `bound` at its end, or further to the
+/// right if keys lie between.
 template <class K, class Form>
-std::optional<Entry> WordTree<K, Form>::find_last(Key key) const {
-  K position(key);
+void WordTree<K, Form>::find_last(Key key, bool strictly, LastPairs& last) const {
+  K bound(key), position(key);
   for (;;) {
     typename LeafScanner<K>::Order order;
-    std::optional<Entry> last;
     LeafRef<K> place = locate(position);
-    // Before last_up_to() validates the place: an anchor, where low bounds of integers are, may
+    // Before collect_last() validates the place: an anchor, where low bounds of integers are, may
     // become that of another position.
     Key low = place.at->low();
-    while (!upkeep_.scanner.last_up_to(place, position, order, last)) {
+    while (!upkeep_.scanner.collect_last(place, {position, bound, strictly}, order, last)) {
       place = locate_again(position);
       low = place.at->low();
     }
     upkeep_.scanner.keep(*place.leaf, order);
-    if (last) return last;
-    const auto before = predecessor(low);
-    if (!before) return std::nullopt;  // that was the first leaf
-    position = *before;
+    if (place.leaf->next() != nullptr && place.leaf->end() < Key(bound)) {
+      position = *predecessor(Key(bound));
+      continue;
+    }
+    if (!last.empty()) return;
+    auto before = just_below(low);
+    if (!before) return;  // that was the first leaf
+    position = std::move(*before);
+    bound = K(low);
+    strictly = true;
   }
 }
 

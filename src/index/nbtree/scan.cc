@@ -134,20 +134,22 @@ bool LeafScanner<K>::order_sound(const Leaf<K>& leaf, Key low) const {
   return std::ranges::equal(kept.places.span(), anew.places.span());
 }
 
-/// Finds the leaf's last pair with a key that is not above `key`, if there is one. False if the
-/// leaf was replaced while it was read.
+/// Finds the leaf's last pairs for the target. False if the leaf was replaced while it was read.
 template <class K>
-bool LeafScanner<K>::last_up_to(const LeafRef<K>& place, Key key, Order& order,
-                                std::optional<Entry>& last) const {
+bool LeafScanner<K>::collect_last(const LeafRef<K>& place, const Target& target, Order& order,
+                                  LastPairs& last) const {
   const Leaf<K>& leaf = *place.leaf;
-  last.reset();
-  const unsigned below = sort_and_find(place, key, order);
-  for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last; --end) {
+  prefetch_entries(leaf);
+  last.clear();
+  // The leaf's integers share the high bits of the position only, which is just below the bound.
+  const Key from = Codec<K>::kInline ? target.position : target.bound;
+  const unsigned below = sort_and_find(place, from, order);
+  for (unsigned end = std::min(below + 1, order.places.size()); end > 0 && !last.full(); --end) {
     const Entry& entry = leaf.block().entries[order.places[end - 1]];
     const Word word = pm::load(entry.key);
     if (Layout::state(word) == State::special) continue;  // it is dead by now
-    const Word key_word = Layout::key(word, key);
-    if (!(key < keys_.view(key_word))) last = Entry{key_word, pm::load(entry.value)};
+    const Word key = Layout::key(word, target.position);
+    if (target.reaches(keys_.view(key))) last.add(key, pm::load(entry.value));
   }
   entries_.persist_unpersisted(leaf, order.visible);
   return place.current();

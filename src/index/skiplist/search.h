@@ -173,4 +173,34 @@ auto WordList<K>::find_last_of(Bound bound) const -> std::optional<Pair> {
   }
 }
 
+/// Of the pairs from the last tall node on that the bound reaches the last ones, each at a moment
+/// when it was in the list and the one after it was the next. None if tall nodes are far apart.
+template <class K>
+void WordList<K>::collect_from_tall(Bound bound, LastPairs& last) const {
+  const Node& tall = last_tall(bound);
+  if (&tall == &head_) return;
+  constexpr std::size_t kFar = 256;
+  std::array<Pair, LastPairs::kMost> pairs;
+  std::size_t size = 0;  // of all, of which `pairs` has the last ones
+  for (Seen at = first_from(key_of(tall)); at.node != nullptr && bound.reaches(key_of(*at.node));) {
+    if (size == kFar) return;
+    collect(at, 1, [&](const Node& node, Word value) {
+      if (bound.reaches(key_of(node))) pairs[size++ % pairs.size()] = {pm::load(node.key), value};
+    });
+  }
+  for (std::size_t i = 0; i < std::min(size, pairs.size()) && !last.full(); ++i) {
+    const Pair& pair = pairs[(size - 1 - i) % pairs.size()];
+    last.add(pair.key, pair.value);
+  }
+}
+
+/// As TypedTree wants it.
+template <class K>
+void WordList<K>::find_last(Key key, bool strictly, LastPairs& last) const {
+  const Bound bound{key, !strictly};
+  if (last.limit() > 1 && buffers_ == nullptr) collect_from_tall(bound, last);
+  if (!last.empty()) return;
+  if (const auto pair = find_last_of(bound)) last.add(pair->key, pair->value);
+}
+
 }  // namespace perdix::detail::index::skiplist

@@ -138,8 +138,7 @@ class WordList : public pool::OpenIndex {
     return word.has_value();
   }
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  std::optional<Pair> find_last(Key key) const { return find_last_of({key, true}); }
-  std::optional<Pair> find_last_below(Key key) const { return find_last_of({key, false}); }
+  void find_last(Key key, bool strictly, LastPairs& last) const;
 
   /// A node with its latch's version, from before anything was read of it.
   struct Seen {
@@ -218,6 +217,7 @@ class WordList : public pool::OpenIndex {
                               bool& valid) const;
   std::optional<Word> find_from(Neighbours neighbours, Key key, Hash16 hash) const;
   std::optional<Pair> find_last_of(Bound bound) const;
+  void collect_from_tall(Bound bound, LastPairs& last) const;
 
   // shortcut.h
   /// Gives the cached path the key of a node.

@@ -133,16 +133,18 @@ unsigned LeafOrders<K>::list_places(const Node& node, const Places& former, Plac
 }
 
 template <class K>
-std::optional<Pair> LeafOrders<K>::last_up_to(const Node& node, Key key, Order& order) const {
+void LeafOrders<K>::collect_last(const Node& node, Key key, bool strictly, Order& order,
+                                 LastPairs& last) const {
+  last.clear();
   prefetch_pairs(*node.leaf());
   read(node, order);
   const Pairs pairs(*node.leaf(), buffers_.of(node));
   const Places& places = order.places;
   unsigned end = first_from(pairs, places, key);
-  if (end < places.size() && !(key < leaves_.keys().view(pairs.key(places[end]))))
+  if (!strictly && end < places.size() && !(key < leaves_.keys().view(pairs.key(places[end]))))
     ++end;  // the key itself
-  if (end == 0) return std::nullopt;
-  return Pair{pairs.key(places[end - 1]), pairs.value(places[end - 1])};
+  for (; end > 0 && !last.full(); --end)
+    last.add(pairs.key(places[end - 1]), pairs.value(places[end - 1]));
 }
 
 template <class K>

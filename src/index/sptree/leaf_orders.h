@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 
+#include "index/common/last_pairs.h"
 #include "index/common/scan_orders.h"
 #include "index/sptree/buffers.h"
 #include "index/sptree/leaf_store.h"
@@ -84,8 +85,8 @@ class LeafOrders {
   template <class Batch>
   void collect(const Node& node, Key from, std::size_t limit, Order& order, Batch& into) const;
 
-  /// The words of the node's last pair with a key that is not above `key`.
-  std::optional<Pair> last_up_to(const Node& node, Key key, Order& order) const;
+  /// Finds the last pairs of the node with keys that are not above `key`, or are below.
+  void collect_last(const Node& node, Key key, bool strictly, Order& order, LastPairs& last) const;
 
   /// Asks for the order of a node.
   void prefetch(const Node& node) const { orders_.prefetch(nodes_.number_of(node)); }

@@ -70,21 +70,28 @@ void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
                                    });
 }
 
-/// The words of the greatest key that is not above `key`. Leaf by leaf to the left, until one has
-/// such a key.
+/// As TypedTree wants it: leaf by leaf to the left, until one has such a key. `position` is in the
+/// leaf that is looked at, and `bound` at its end, or further to the right if keys lie between.
 template <class K>
-std::optional<Pair> WordTree<K>::find_last(Key key) const {
-  K position(key);
+void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
+  K bound(key), position(key);
   for (;;) {
     Order order;
-    const auto last = read_node_from(top_.locate(position), position, [&](const Node& node) {
-      return leaf_orders_.last_up_to(node, position, order);
+    const auto high = read_node_from(top_.locate(position), position, [&](const Node& node) {
+      leaf_orders_.collect_last(node, bound, strictly, order, last);
+      return node.high.load(std::memory_order_acquire);
     });
     leaf_orders_.keep_order(order);
-    if (last) return last;
-    auto before = predecessor(NodeBounds::view(order.node->low));
-    if (!before) return std::nullopt;  // that was the first leaf
+    if (!NodeBounds::is_open(high) && NodeBounds::after(high) < Key(bound)) {
+      position = *predecessor(Key(bound));
+      continue;
+    }
+    if (!last.empty()) return;
+    auto before = just_below(NodeBounds::view(order.node->low));
+    if (!before) return;  // that was the first leaf
     position = std::move(*before);
+    bound = K(NodeBounds::view(order.node->low));
+    strictly = true;
   }
 }
 

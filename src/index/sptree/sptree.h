@@ -128,7 +128,7 @@ class WordTree : public pool::OpenIndex {
   std::optional<Word> find_word(Key key) const;
   bool find_number(Key key, Word& value) const;  // enters a Guard itself
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  std::optional<Pair> find_last(Key key) const;
+  void find_last(Key key, bool strictly, LastPairs& last) const;
   template <class Batch, class Values>
   bool read_batch(Batch& batch, const Values& values, K& position, std::size_t limit) const;
   const Codec<K>& keys() const { return leaves_.keys(); }
