@@ -31,9 +31,13 @@ inline int reply_number(Context* context, std::uint64_t number) {
 /// The key of a command, open, and its table.
 class TableKey {
  public:
+  /// Throws io_error for a command that writes after the device has failed. A replica follows its
+  /// primary, whatever it can keep.
   TableKey(Context* context, RedisModuleString* name, int mode)
       : key_(context, name, mode),
-        value_(key_.get() != nullptr ? table_value(key_.get()) : nullptr) {}
+        value_(key_.get() != nullptr ? table_value(key_.get()) : nullptr) {
+    if ((mode & REDISMODULE_WRITE) != 0 && !is_replica()) module().refusal().check_device();
+  }
 
   /// Whether the key holds a value of another type, or a table that is being loaded.
   bool is_wrong_type() const {

@@ -90,8 +90,17 @@ void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   }
 }
 
+void look_for_file(Context* context) {
+  const PoolFile& file = module().pool_file();
+  if (module().refusal().device_failed() || !file.is_lost()) return;
+  module().refusal().on_device_failure(
+      context, "the pool's file " + file.path().string() +
+                   " was deleted or replaced: save the server's data before it ends");
+}
+
 void on_cron(Context* context, RedisModuleEvent, std::uint64_t, void*) {
   handle(context, "in the server's routine", [&] {
+    look_for_file(context);
     module().refusal().try_again(context);
     module().refusal().follow_settings(context);
     module().write_through().try_again(context);

@@ -76,6 +76,7 @@ void start(Context* context, Arguments arguments) {
 Module::Module(const Settings& settings)
     : settings_(settings),
       pool_(Pool::open_or_create(settings.path, pool_options(settings))),
+      pool_file_(settings.path),
       catalogue_(pool_),
       reaper_(pool_, catalogue_),
       tables_(pool_, settings_, reaper_),

@@ -5,6 +5,7 @@
 #include "api.h"
 #include "catalogue.h"
 #include "feeder.h"
+#include "pool_file.h"
 #include "reaper.h"
 #include "refusal.h"
 #include "restorer.h"
@@ -22,6 +23,7 @@ class Module {
 
   const Settings& settings() const noexcept { return settings_; }
   const Pool& pool() const noexcept { return pool_; }
+  const PoolFile& pool_file() const noexcept { return pool_file_; }
   Catalogue& catalogue() noexcept { return catalogue_; }
   Tables& tables() noexcept { return tables_; }
   Reaper& reaper() noexcept { return reaper_; }
@@ -37,6 +39,7 @@ class Module {
  private:
   const Settings& settings_;
   Pool pool_;
+  PoolFile pool_file_;
   Catalogue catalogue_;
   Reaper reaper_;
   Tables tables_;

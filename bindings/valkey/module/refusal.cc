@@ -82,7 +82,7 @@ void Refusal::on_device_failure(Context* context, const std::string& why) {
   device_failed_ = true;
   refuses_ = true;
   why_ = why;
-  log(context, "warning", "nothing is durable any more, restart when the device works: " + why);
+  log(context, "warning", "nothing is durable any more: " + why);
   follow_settings(context);
 }
 

@@ -43,9 +43,14 @@ class Refusal {
   /// was a reserve, so that it is worth trying again.
   bool on_full(Context* context, const std::string& why);
 
-  /// The device does not take what is written to it.
+  /// The device does not take what is written to it, or the pool's file is no longer there.
   void on_device_failure(Context* context, const std::string& why);
   bool device_failed() const noexcept { return device_failed_; }
+
+  /// Throws io_error after a failure of the device.
+  void check_device() const {
+    if (device_failed_) throw Error(Errc::io_error, why_);
+  }
 
   /// To be called now and then: makes the reserve again, and ends the refusal, if there is space.
   /// If the refusal begins again soon, the next try comes later.

@@ -183,6 +183,7 @@ void WriteThrough::commit(Context* context) noexcept {
 bool WriteThrough::commit_marks(Context* context, const std::vector<Mark>& marks) {
   for (;;) {
     try {
+      refusal_.check_device();
       apply(collect(context, marks));
       if (!failed_.empty())
         for (const Mark& mark : marks) failed_.erase(mark);

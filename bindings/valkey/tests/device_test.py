@@ -32,6 +32,40 @@ class DeviceTest(ServerTest):
                 return number, str(error)
         raise AssertionError("no write is refused")
 
+    # --- A file that goes
+
+    def test_native_keys_without_the_file(self):
+        """The server would go on in a file that the next start does not find."""
+        server = self.server(arguments=KEYSPACE)
+        server.client.set("k", "1")
+        self.lose_file(server)
+        self.assert_refused("PXIO the pool's file", server.client.set, "k", "2")
+        self.assert_refused("PXIO the pool's file", server.client.delete, "k")
+        self.assertEqual(server.client.get("k"), b"1")
+        server.client.save()  # the way out: a new pool takes it
+        server.restart()
+        self.assertEqual(server.client.get("k"), b"1")
+
+    def test_tables_without_the_file(self):
+        server = self.server()
+        px = server.client.execute_command
+        px("PX.PUT", "t", "a", "1")
+        self.lose_file(server, replace=True)
+        for words in (("PX.PUT", "t", "a", "2"), ("PX.DEL", "t", "a"), ("PX.CREATE", "new")):
+            self.assert_refused("PXIO the pool's file", px, *words)
+        with self.assertRaises(redis.ConnectionError):
+            server.connect().delete("t")
+        server.kill()
+        (server.folder / "away").rename(server.pool)
+        server.start()
+        self.assertEqual(server.client.execute_command("PX.GET", "t", "a"), b"1")
+
+    def lose_file(self, server, replace=False):
+        server.pool.rename(server.folder / "away")
+        if replace:
+            server.pool.write_bytes((server.folder / "away").read_bytes())
+        wait_for(lambda: server.info("device_failed") == 1, "the loss is not noticed")
+
     # --- A device that fails
 
     def test_tables_on_a_broken_device(self):
