@@ -102,6 +102,8 @@ void give_up() { instance().module.reset(); }
 
 Module& module() { return *instance().module; }
 
+bool has_module() { return instance().module != nullptr; }
+
 }  // namespace perdix::valkey
 
 extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(

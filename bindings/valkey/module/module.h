@@ -50,7 +50,8 @@ class Module {
   Restorer restorer_;
 };
 
-/// The one of this process.
+/// The one of this process. There is none before the start, and after one that failed.
 Module& module();
+bool has_module();
 
 }  // namespace perdix::valkey

@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 
+#include "module.h"
+
 namespace perdix::valkey {
 namespace {
 
@@ -105,6 +107,17 @@ int set_number(const char*, long long value, void* setting, RedisModuleString**)
   return REDISMODULE_OK;
 }
 
+/// 0 is the library's choice, which the open pool knows.
+long long get_max_size(const char*, void* setting) {
+  const long long chosen = *static_cast<long long*>(setting);
+  if (chosen != 0 || !has_module()) return chosen;
+  try {
+    return static_cast<long long>(module().pool().info().max_size);
+  } catch (const std::exception&) {
+    return chosen;  // the pool is closed, or its device has failed
+  }
+}
+
 int get_choice(const char*, void* setting) { return *static_cast<int*>(setting); }
 
 int set_choice(const char*, int value, void* setting, RedisModuleString**) {
@@ -135,10 +148,11 @@ int set_engine(const char*, RedisModuleString* value, void* setting, RedisModule
   }
 }
 
-void register_number(Context* context, const char* name, long long& setting, unsigned flags) {
+void register_number(Context* context, const char* name, long long& setting, unsigned flags,
+                     RedisModuleConfigGetNumericFunc get = get_number) {
   RedisModule_RegisterNumericConfig(context, name, setting, flags | REDISMODULE_CONFIG_MEMORY, 0,
-                                    std::numeric_limits<long long>::max(), get_number, set_number,
-                                    nullptr, &setting);
+                                    std::numeric_limits<long long>::max(), get, set_number, nullptr,
+                                    &setting);
 }
 
 void register_choice(Context* context, const char* name, int& setting, const Choices& choices,
@@ -169,7 +183,7 @@ void load_settings(Context* context, Arguments arguments, Settings& settings) {
   register_choice(context, "unreadable", settings.unreadable, kUnreadableChoices, kFixed);
   register_number(context, "dram-budget", settings.dram_budget, REDISMODULE_CONFIG_DEFAULT);
   register_number(context, "max-value", settings.max_value, REDISMODULE_CONFIG_DEFAULT);
-  register_number(context, "max-size", settings.max_size, kFixed);
+  register_number(context, "max-size", settings.max_size, kFixed, get_max_size);
   if (RedisModule_LoadConfigs(context) == REDISMODULE_ERR)
     throw Error(Errc::invalid_argument, "a perdix. setting in the configuration has no meaning");
 }

@@ -82,6 +82,12 @@ class ErrorsTest(ServerTest):
             server = self.server("-".join(arguments), arguments, start=False)
             self.refuses_to_start(server, text)
 
+    def test_max_size_is_shown(self):
+        for arguments in ([], ["max-size", "32mb"]):
+            server = self.server("-".join(["server", *arguments]), arguments)
+            shown = server.client.config_get("perdix.max-size")["perdix.max-size"]
+            self.assertEqual(int(shown), server.info("pool_max_size_bytes"))
+
     def test_damaged_table(self):
         server = self.server()
         px = server.client.execute_command
