@@ -214,11 +214,12 @@ BUGS = [
         "if (rows > 0 && version.erased())",
         ELF_UNIT,
     ),
-    drop_part(
+    swap_part(
         "elf: a count subtracts the rows that were erased before others",
         ELF_ERASED_POINTS,
-        "points != nullptr && points->erases_",
-        " && points->erases_ == begun_.load(std::memory_order_acquire)",
+        "return points->erases_ ==",
+        "points->erases_ == begun_.load(std::memory_order_acquire) ? points : nullptr",
+        "points",
         ELF_UNIT,
     ),
     swap_part(

@@ -65,9 +65,8 @@ class ErasedPoints {
   /// The points of all rows that were erased so far; null if they are stale or were not collected.
   const Points* current() const {
     const Points* const points = points_.load(std::memory_order_acquire);
-    const bool fresh =
-        points != nullptr && points->erases_ == begun_.load(std::memory_order_acquire);
-    return fresh ? points : nullptr;
+    if (points == nullptr) return nullptr;
+    return points->erases_ == begun_.load(std::memory_order_acquire) ? points : nullptr;
   }
 
   /// A count is going to walk over `rows` of `all` rows. Returns whether it should collect the
