@@ -208,6 +208,40 @@ const Contract prefixes("loops_over_prefixes_stay_inside", bytes_keys, [](Fixtur
   }
 });
 
+// A step down to the leaf at the left begins with a key just below this leaf's bound. Here whole
+// leaves lie between the two: the bounds stay where they are while keys are put below each of them.
+const Contract between(
+    "steps_down_pass_over_no_leaf", bytes_keys,
+    [](Fixture& fixture) {
+      if (!fixture.type().ordered) return;
+      auto index = fixture.open();
+      const Datum value = fixture.small_value();
+      std::vector<std::string> keys;
+      for (char first = 'A'; first < 'Z'; ++first)
+        for (char second = 'B'; second < 'z'; ++second) keys.push_back({first, second});
+      for (const std::string& key : keys) index.put(key, value);
+      constexpr unsigned kBounds = 80;  // more than there are keys in a leaf
+      constexpr unsigned kBetween = 150;
+      for (unsigned bound = 0; bound < kBounds; ++bound) {
+        const std::string below = keys[200 + bound].substr(0, 1) +
+                                  static_cast<char>(keys[200 + bound][1] - 1) +
+                                  std::string(80, '\xff');
+        for (unsigned i = 0; i < kBetween; ++i) {
+          keys.push_back(below + std::to_string(1000 + i));
+          index.put(keys.back(), value);
+        }
+      }
+      std::sort(keys.begin(), keys.end());
+      std::size_t left = keys.size();
+      index.walk_range(keys[0], std::nullopt, true, [&](DatumView key, DatumView) {
+        --left;
+        EXPECT_EQ(key, DatumView(keys[left]));
+        return left > 0 && !testing::Test::HasFailure();
+      });
+      EXPECT_EQ(left, 0U);
+    },
+    kInMemory);
+
 // The other thread erases and inserts at both ends of the range and outside of it.
 const Contract threads(
     "loops_stay_inside_beside_a_thread", ordered,
