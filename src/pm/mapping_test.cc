@@ -223,12 +223,20 @@ TEST(Mapping, WithoutAddressesSaysWhatToDo) {
 TEST(Mapping, NamesTheLimitOfLockedMemory) {
   const TempDirectory directory;
   const File file = make_file(directory, kUnit);
-  const auto names_it = [&] {
+  const auto lock_all = [] {
     rlimit few{};
     ::getrlimit(RLIMIT_MEMLOCK, &few);
     few.rlim_cur = std::min<rlim_t>(few.rlim_max, kUnit);
     if (::setrlimit(RLIMIT_MEMLOCK, &few) != 0 || ::mlockall(MCL_FUTURE) != 0) return false;
-    if (::getuid() == 0 && ::setuid(65534) != 0) return false;  // whom no such limit binds
+    return ::getuid() != 0 || ::setuid(65534) == 0;  // whom no such limit binds
+  };
+  const auto is_bound = [&] {
+    constexpr int kAnywhere = MAP_PRIVATE | MAP_ANONYMOUS;
+    return lock_all() && ::mmap(nullptr, 2 * kUnit, PROT_NONE, kAnywhere, -1, 0) == MAP_FAILED;
+  };
+  if (!true_in_child(is_bound)) GTEST_SKIP() << "mlockall() locks nothing, as under a sanitizer";
+  const auto names_it = [&] {
+    if (!lock_all()) return false;
     expect_error(Errc::out_of_space, "ulimit -l", [&] { Mapping(file, kUnit, kMax); });
     return !HasFailure();
   };
