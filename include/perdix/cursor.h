@@ -34,8 +34,9 @@ enum class Direction : std::uint8_t {
 /// that it passes over was absent, at some instant since its last seek or its last move in the
 /// other direction. Keys ascend or descend strictly, whatever is written meanwhile.
 ///
-/// Cost of a move: at most twice that of a scan() for each pair; a lookup for each seek, and with
-/// Tips for each move down.
+/// Cost of a move: a copy of the pair and a share of the next read, one to three times what a
+/// scan() costs for each pair; a lookup for each seek, and for each move down with Tips or a
+/// SkipList that has write buffers.
 ///
 /// Not thread-safe: a cursor belongs to one thread. Calls throw as scan() does; the cursor is then
 /// where it was. `Ordered` is an OrderedIndex or Index, which must neither move nor end before its
