@@ -1,6 +1,7 @@
 // A position in an ordered index.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,16 +28,17 @@ enum class Direction : std::uint8_t {
 /// and a resting cursor delays no other thread.
 ///
 /// A seek, the first move after it and the first move in the other direction search: they go to the
-/// pair that is next at an instant of the call. Such a move reads ahead: 16 pairs, later ones up to
-/// 64, as long as they have at most 16 KiB of strings. Further moves in that direction show what
-/// was read. So a pair may be shown that was erased or replaced after it was read, and one that was
-/// inserted since then may be passed over. Each pair that a cursor shows was present, and each key
-/// that it passes over was absent, at some instant since its last seek or its last move in the
-/// other direction. Keys ascend or descend strictly, whatever is written meanwhile.
+/// pair that is next at an instant of the call. Such a move reads ahead: 16 pairs, and then twice
+/// as many each time, up to 256 upwards and 64 downwards, as long as they have at most 16 KiB of
+/// strings. Further moves in that direction show what was read. So a pair may be shown that was
+/// erased or replaced after it was read, and one that was inserted since then may be passed over.
+/// Each pair that a cursor shows was present, and each key that it passes over was absent, at some
+/// instant since its last seek or its last move in the other direction. Keys ascend or descend
+/// strictly, whatever is written meanwhile.
 ///
-/// Cost of a move: a copy of the pair and a share of the next read, one to three times what a
-/// scan() costs for each pair; a lookup for each seek, and for each move down with Tips or a
-/// SkipList that has write buffers.
+/// Cost of a move: a copy of the pair and a share of the next read, up to 1.5 times what a scan()
+/// costs for each pair upwards and up to twice as much downwards; a lookup for each seek, and for
+/// each move down with Tips or a SkipList that has write buffers.
 ///
 /// Not thread-safe: a cursor belongs to one thread. Calls throw as scan() does; the cursor is then
 /// where it was. `Ordered` is an OrderedIndex or Index, which must neither move nor end before its
@@ -70,44 +72,56 @@ class Cursor {
   void prev() { step(Direction::down); }
 
   /// Whether the cursor has a pair.
-  bool valid() const noexcept { return pair_.has_value(); }
+  bool valid() const noexcept { return at_ < count_; }
 
   /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid.
-  const Pair& pair() const noexcept { return *pair_; }
+  const Pair& pair() const noexcept { return pairs_[at_]; }
   /// The key of that pair.
-  View<K> key() const noexcept { return pair_->first; }
+  View<K> key() const noexcept { return pair().first; }
   /// The value of that pair.
-  View<V> value() const noexcept { return pair_->second; }
+  View<V> value() const noexcept { return pair().second; }
 
  private:
   static constexpr std::size_t kFirstAhead = 16;
-  static constexpr std::size_t kMaxAhead = 64;
+  static constexpr std::size_t kMaxAhead = 256;
 
   void stand_at(std::optional<Pair> pair) {
-    pair_ = std::move(pair);
-    left_ = 0;
+    count_ = at_ = 0;
     limit_ = kFirstAhead;
+    if (!pair) return;
+    if (pairs_.empty()) pairs_.emplace_back();
+    pairs_.front() = std::move(*pair);
+    count_ = 1;
   }
 
   void step(Direction direction) {
-    if (left_ == 0 || direction != direction_) read_ahead(direction);
-    if (left_ == 0) return pair_.reset();
-    std::swap(*pair_, ahead_[ahead_.size() - left_--]);
+    if (direction == direction_ && at_ + 1 < count_) {
+      ++at_;
+    } else {
+      read_ahead(direction);
+    }
   }
 
   void read_ahead(Direction direction) {
     if (direction != direction_) limit_ = kFirstAhead;
+    std::swap(here_, pairs_[at_]);
+    at_ = 0;
+    try {
+      count_ = index_->read_beyond(here_.first, direction, limit_, pairs_);
+    } catch (...) {
+      std::swap(here_, pairs_.front());
+      count_ = 1;
+      throw;
+    }
     direction_ = direction;
-    left_ = 0;  // first, in case the call throws: what is in `ahead_` then does not count
-    index_->read_beyond(pair_->first, direction, limit_, ahead_);
-    left_ = ahead_.size();
-    limit_ = kMaxAhead;
+    limit_ = std::min(2 * limit_, kMaxAhead);
   }
 
   const Ordered* index_;
-  std::optional<Pair> pair_;
-  std::vector<Pair> ahead_;  // what was read, nearest first; its last `left_` pairs come next
-  std::size_t left_ = 0;
+  std::vector<Pair> pairs_;  // the first `count_` are what was read at once, nearest first
+  std::size_t count_ = 0;
+  std::size_t at_ = 0;               // of these, the one where the cursor is
+  Pair here_;                        // while pairs are read: where it is
   std::size_t limit_ = kFirstAhead;  // of the next read
   Direction direction_ = Direction::up;
 };

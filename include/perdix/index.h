@@ -114,8 +114,8 @@ class Index {
   virtual std::optional<Pair> last() const = 0;
 
   /// See OrderedIndex::read_beyond(). The key must not be shorter.
-  virtual void read_beyond(std::string_view key, Direction direction, std::size_t limit,
-                           std::vector<Pair>& pairs) const = 0;
+  virtual std::size_t read_beyond(std::string_view key, Direction direction, std::size_t limit,
+                                  std::vector<Pair>& pairs) const = 0;
 
   /// A position in this index.
   using IndexCursor = Cursor<Index, std::string, std::string>;

@@ -59,12 +59,14 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// The pair with the largest key.
   std::optional<Pair> last() const;
 
-  /// Replaces `pairs` by the pairs next to `key` in a direction, without its own, nearest first: at
-  /// most `limit`, and only as many as have 16 KiB of strings, but one at least if there is any.
-  /// Reuses the memory of the strings that `pairs` has. Each pair was present at some instant of
-  /// the call, and each key between was absent at some such instant. If the call throws, `pairs`
-  /// may hold anything. Cost: a lookup, and what a scan() costs for each pair.
-  void read_beyond(Key key, Direction direction, std::size_t limit, std::vector<Pair>& pairs) const;
+  /// Puts the pairs next to `key` in a direction, without its own, to the beginning of `pairs`,
+  /// nearest first, and returns how many: at most `limit`, and only as many as have 16 KiB of
+  /// strings, but one at least if there is any. `pairs` grows if need be and never shrinks, so that
+  /// the memory of its strings is used again. Each pair was present at some instant of the call,
+  /// and each key between was absent at some such instant. If the call throws, `pairs` may hold
+  /// anything. Cost: a lookup, and what a scan() costs for each pair.
+  std::size_t read_beyond(Key key, Direction direction, std::size_t limit,
+                          std::vector<Pair>& pairs) const;
 
   /// A position in this index.
   using IndexCursor = Cursor<OrderedIndex, K, V>;

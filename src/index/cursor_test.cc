@@ -26,18 +26,18 @@ concept GoesBack = requires(Iterator i) {
 static_assert(!GoesBack<TestMap::Range::Iterator>);
 
 TEST(Cursor, ReadsFewAtFirstAndThenMore) {
-  const TestMap map(200);
+  const TestMap map(800);
   NumberCursor cursor(map);
   cursor.seek(0);
   EXPECT_EQ(map.limits, Limits());
-  for (Number i = 0; i < 200; ++i, cursor.next()) ASSERT_EQ(cursor.key(), i);
+  for (Number i = 0; i < 800; ++i, cursor.next()) ASSERT_EQ(cursor.key(), i);
   EXPECT_FALSE(cursor.valid());
-  EXPECT_EQ(map.limits, (Limits{16, 64, 64, 64, 64}));
+  EXPECT_EQ(map.limits, (Limits{16, 32, 64, 128, 256, 256, 256, 256}));
   map.limits.clear();
   cursor.seek_last();
-  for (Number i = 200; i-- > 0; cursor.prev()) ASSERT_EQ(cursor.key(), i);
+  for (Number i = 800; i-- > 0; cursor.prev()) ASSERT_EQ(cursor.key(), i);
   EXPECT_FALSE(cursor.valid());
-  EXPECT_EQ(map.limits, (Limits{16, 64, 64, 64, 64}));
+  EXPECT_EQ(map.limits, (Limits{16, 32, 64, 128, 256, 256, 256, 256}));
 }
 
 TEST(Cursor, ReadsAnewWhenItTurnsRound) {

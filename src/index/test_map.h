@@ -34,16 +34,18 @@ struct TestMap {
   std::optional<Pair> first() const { return at(pairs.begin()); }
   std::optional<Pair> last() const { return left_of(pairs.end()); }
 
-  void read_beyond(Number key, Direction direction, std::size_t limit,
-                   std::vector<Pair>& into) const {
+  std::size_t read_beyond(Number key, Direction direction, std::size_t limit,
+                          std::vector<Pair>& into) const {
     limits.push_back(limit);
-    into.clear();
+    std::size_t count = 0;
     const bool up = direction == Direction::up;
     auto next = up ? at(pairs.upper_bound(key)) : before(key);
-    for (; next && into.size() < limit; next = up ? above(*next) : below(*next)) {
-      into.push_back(*next);
+    for (; next && count < limit; next = up ? above(*next) : below(*next)) {
+      if (count == into.size()) into.emplace_back();
+      into[count++] = *next;
       if (fails) throw std::bad_alloc();
     }
+    return count;
   }
 
   std::map<Number, Number> pairs;

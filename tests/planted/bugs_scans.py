@@ -90,12 +90,14 @@ BUGS = [
         " < kMaxBytes",
         READS,
     ),
-    drop(
+    Bug(
         "scans: a cursor that meets the end shows what it had read before",
         READ_BEYOND,
-        "ahead.end()",
+        "  if (const auto from = successor(key)) engine.scan(*from, ahead, limit);\n"
+        "  return ahead.count();\n",
+        "  if (const auto from = successor(key)) engine.scan(*from, ahead, limit);\n"
+        "  return {planted} ? std::min(limit, pairs.size()) : ahead.count();\n",
         READS,
-        after="void read_above(",
     ),
     drop(
         "scans: a step down in SpTree passes over leaves below a bound",

@@ -87,12 +87,12 @@ auto OrderedIndex<Engine, K, V>::last() const -> std::optional<Pair> {
 }
 
 template <class Engine, Storable K, Storable V>
-void OrderedIndex<Engine, K, V>::read_beyond(Key key, Direction direction, std::size_t limit,
-                                             std::vector<Pair>& pairs) const {
-  this->run([&](const Engine& engine) {
+std::size_t OrderedIndex<Engine, K, V>::read_beyond(Key key, Direction direction, std::size_t limit,
+                                                    std::vector<Pair>& pairs) const {
+  return this->run([&](const Engine& engine) {
     using namespace detail::index;
-    direction == Direction::up ? read_above<Engine, K, V>(engine, key, limit, pairs)
-                               : read_below<Engine, K, V>(engine, key, limit, pairs);
+    return direction == Direction::up ? read_above<Engine, K, V>(engine, key, limit, pairs)
+                                      : read_below<Engine, K, V>(engine, key, limit, pairs);
   });
 }
 

@@ -127,17 +127,19 @@ class BytesIndex final : public Index {
   std::optional<Pair> last() const override {
     return in_order([&](const auto& index) { return index.last(); });
   }
-  void read_beyond(std::string_view key, Direction direction, std::size_t limit,
-                   std::vector<Pair>& pairs) const override {
+  std::size_t read_beyond(std::string_view key, Direction direction, std::size_t limit,
+                          std::vector<Pair>& pairs) const override {
     if constexpr (!kOrdered) {
       throw_unordered();
     } else if constexpr (std::is_same_v<std::pair<K, V>, Pair>) {
-      index_.read_beyond(key, direction, limit, pairs);
+      return index_.read_beyond(key, direction, limit, pairs);
     } else {
-      pool::as_errors([&] {
+      return pool::as_errors([&] {
         std::vector<std::pair<K, V>> typed;
-        index_.read_beyond(Bytes<K>::decode(key), direction, limit, typed);
+        typed.resize(index_.read_beyond(Bytes<K>::decode(key), direction, limit, typed));
+        const std::size_t count = typed.size();
         own(std::move(typed), pairs);
+        return count;
       });
     }
   }
@@ -205,8 +207,9 @@ class BytesIndex final : public Index {
   static Pair own(std::pair<K, V> pair) {
     return {Bytes<K>::own(std::move(pair.first)), Bytes<V>::own(std::move(pair.second))};
   }
+  /// To the beginning of `pairs`, which never shrinks.
   static void own(std::vector<std::pair<K, V>> typed, std::vector<Pair>& pairs) {
-    pairs.resize(typed.size());
+    if (pairs.size() < typed.size()) pairs.resize(typed.size());
     for (std::size_t i = 0; i < typed.size(); ++i) pairs[i] = own(std::move(typed[i]));
   }
 

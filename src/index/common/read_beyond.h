@@ -15,7 +15,8 @@
 
 namespace perdix::detail::index {
 
-/// Fills a vector with pairs, and reuses the memory of those that it had. Not thread-safe.
+/// Puts pairs to the beginning of a vector, and reuses the memory of those that it had. Not
+/// thread-safe.
 template <Storable K, Storable V>
 class PairsAhead {
  public:
@@ -29,7 +30,11 @@ class PairsAhead {
     return bytes_ < kMaxBytes;
   }
 
-  void end() { pairs_.resize(count_); }
+  /// How many were put.
+  std::size_t count() const { return count_; }
+
+  /// The key of the last one. Only if there is any.
+  View<K> last_key() const { return pairs_[count_ - 1].first; }
 
  private:
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 10;
@@ -46,26 +51,27 @@ class PairsAhead {
   std::size_t bytes_ = 0;
 };
 
-/// The pairs with greater keys, ascending, at most `limit`.
+/// The pairs with greater keys, ascending, at most `limit`. Returns how many.
 template <class Engine, Storable K, Storable V>
-void read_above(const Engine& engine, View<K> key, std::size_t limit,
-                std::vector<std::pair<K, V>>& pairs) {
+std::size_t read_above(const Engine& engine, View<K> key, std::size_t limit,
+                       std::vector<std::pair<K, V>>& pairs) {
   PairsAhead<K, V> ahead(pairs);
   if (const auto from = successor(key)) engine.scan(*from, ahead, limit);
-  ahead.end();
+  return ahead.count();
 }
 
 /// The pairs with smaller keys, descending, at most `limit`: as many as the engine finds together.
+/// Returns how many.
 template <class Engine, Storable K, Storable V>
-void read_below(const Engine& engine, View<K> key, std::size_t limit,
-                std::vector<std::pair<K, V>>& pairs) {
+std::size_t read_below(const Engine& engine, View<K> key, std::size_t limit,
+                       std::vector<std::pair<K, V>>& pairs) {
   PairsAhead<K, V> ahead(pairs);
-  if constexpr (requires(Visitor<K, V> visit) { engine.scan_below(key, visit, limit); }) {
-    engine.scan_below(key, ahead, limit);
+  if constexpr (requires { engine.read_below(key, limit, ahead); }) {
+    engine.read_below(key, limit, ahead);
   } else if (const auto pair = engine.find_below(key)) {
     ahead(pair->first, pair->second);
   }
-  ahead.end();
+  return ahead.count();
 }
 
 }  // namespace perdix::detail::index

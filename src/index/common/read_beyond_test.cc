@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,26 +43,26 @@ struct Engine {
 /// One that finds several pairs below a key together.
 struct DescendingEngine : Engine {
   using Engine::Engine;
-  void scan_below(std::string_view key, Visitor<std::string, std::string> visit,
-                  std::size_t limit) const {
+  template <class Ahead>
+  void read_below(std::string_view key, std::size_t limit, Ahead& ahead) const {
     for (auto i = pairs.lower_bound(key); i != pairs.begin() && limit > 0; --limit)
-      if (--i, !visit(i->first, i->second)) return;
+      if (--i, !ahead(i->first, i->second)) return;
   }
 };
 
 struct ReadBeyond : testing::Test {
   /// The numbers of the keys that are read.
   std::vector<unsigned> above(unsigned number, std::size_t limit) {
-    read_above<DescendingEngine, std::string, std::string>(engine, key_of(number), limit, pairs);
-    return numbers();
+    return numbers(read_above<DescendingEngine, std::string, std::string>(engine, key_of(number),
+                                                                          limit, pairs));
   }
   std::vector<unsigned> below(unsigned number, std::size_t limit) {
-    read_below<DescendingEngine, std::string, std::string>(engine, key_of(number), limit, pairs);
-    return numbers();
+    return numbers(read_below<DescendingEngine, std::string, std::string>(engine, key_of(number),
+                                                                          limit, pairs));
   }
-  std::vector<unsigned> numbers() const {
+  std::vector<unsigned> numbers(std::size_t count) const {
     std::vector<unsigned> numbers;
-    for (const auto& [key, value] : pairs) {
+    for (const auto& [key, value] : std::span(pairs).first(count)) {
       numbers.push_back(static_cast<unsigned>(std::stoul(key.substr(4))));
       EXPECT_EQ(value, engine.pairs.find(key)->second);
     }
@@ -96,10 +97,9 @@ TEST_F(ReadBeyond, ReadsFewLargePairs) {
 
 TEST_F(ReadBeyond, ReadsOnePairBelowWhereThereIsNoOtherCall) {
   const Engine plain(100);
-  read_below<Engine, std::string, std::string>(plain, key_of(20), 16, pairs);
-  EXPECT_EQ(numbers(), Numbers{19});
-  read_below<Engine, std::string, std::string>(plain, key_of(0), 16, pairs);
-  EXPECT_EQ(numbers(), Numbers());
+  EXPECT_EQ((read_below<Engine, std::string, std::string>(plain, key_of(20), 16, pairs)), 1U);
+  EXPECT_EQ(numbers(1), Numbers{19});
+  EXPECT_EQ((read_below<Engine, std::string, std::string>(plain, key_of(0), 16, pairs)), 0U);
 }
 
 TEST_F(ReadBeyond, UsesTheMemoryOfStringsAgain) {
@@ -107,8 +107,9 @@ TEST_F(ReadBeyond, UsesTheMemoryOfStringsAgain) {
   above(0, 8);
   std::vector<const char*> places;
   for (const auto& [key, value] : pairs) places.push_back(value.data());
-  above(50, 8);
-  for (std::size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ(pairs[i].second.data(), places[i]);
+  EXPECT_EQ(below(3, 8), (Numbers{2, 1, 0}));
+  EXPECT_EQ(above(50, 8).size(), 8U);
+  for (std::size_t i = 0; i < places.size(); ++i) EXPECT_EQ(pairs[i].second.data(), places[i]);
 }
 
 }  // namespace

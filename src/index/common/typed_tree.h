@@ -84,20 +84,18 @@ class TypedTree : public Base {
   /// The pair of the greatest key below `key`.
   std::optional<std::pair<K, V>> find_below(Key key) const { return find_one(key, true); }
 
-  /// Shows some pairs with smaller keys, descending, until the visitor returns false: at most
-  /// `limit`, and one at least if there is any. What a scan promises holds for them.
-  void scan_below(Key key, Visitor<K, V> visit, std::size_t limit) const {
-    Batch<K, V, LastPairs::kMost, std::greater<>> batch;
+  /// Calls ahead(key, value) for some pairs with smaller keys, descending, until it returns false:
+  /// at most `limit`, and for one at least if there is any. What a scan promises holds for them.
+  /// The call is in a Guard: it copies what it is shown, and nothing else.
+  template <class Ahead>
+  void read_below(Key key, std::size_t limit, Ahead& ahead) const {
     pool::as_errors(this->pool(), [&] {
       const epoch::Guard guard;
       LastPairs last(limit);
       this->find_last(key, true, last);
-      batch.clear();
-      for (const auto& words : last.pairs()) batch.add(this->keys().view(words.key), words.value);
-      batch.copy_pairs(this->pool(), values_, limit);
+      copy_descending(last.pairs(), ahead);
       this->pool().require_usable();  // what was read may have been there before a sync failed
     });
-    batch.show(visit, this->pool());
   }
 
  protected:
@@ -121,6 +119,19 @@ class TypedTree : public Base {
     this->find_words(keys, std::span(words).first(keys.size()));
     for (std::size_t i = 0; i < keys.size(); ++i)
       out[i] = words[i] ? std::optional<V>(values_.decode(*words[i])) : std::nullopt;
+  }
+
+  template <class Ahead>
+  void copy_descending(std::span<const LastPairs::Words> pairs, Ahead& ahead) const {
+    for (const auto& words : pairs) {
+      this->keys().prefetch(words.key);
+      values_.prefetch(words.value);
+    }
+    for (const auto& words : pairs) {
+      const Key key = this->keys().view(words.key);
+      if (ahead.count() > 0 && !(key < ahead.last_key())) throw_unordered(this->pool());
+      if (!ahead(key, values_.view(words.value))) return;
+    }
   }
 
   std::optional<std::pair<K, V>> find_one(Key key, bool strictly) const {
