@@ -1,10 +1,13 @@
 // What the function that update_with() calls does with a key.
 #pragma once
 
+#include <concepts>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include <perdix/argument.h>
 #include <perdix/types.h>
 
 namespace perdix {
@@ -17,10 +20,17 @@ namespace perdix {
 template <Storable V>
 class Change {
  public:
+  /// How store() takes a value: strings are moved.
+  using Stored = std::conditional_t<std::is_same_v<V, std::string>, V, Argument<V>>;
+
   /// Leaves the key as it is.
   static Change keep() { return Change(true, std::nullopt); }
   /// Gives the key this value, whether or not it is there.
-  static Change store(V value) { return Change(false, std::move(value)); }
+  static Change store(Stored value) { return Change(false, V(std::move(value))); }
+  /// A string is neither a number nor a null pointer.
+  template <detail::NoString T>
+  requires std::same_as<V, std::string>
+  static Change store(T not_a_string) = delete;
   /// Removes the key.
   static Change erase() { return Change(false, std::nullopt); }
 

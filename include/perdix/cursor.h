@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/argument.h>
 #include <perdix/types.h>
 
 namespace perdix {
@@ -51,13 +52,13 @@ class Cursor {
   explicit Cursor(const Ordered& index) : index_(&index) {}
 
   /// Goes to the first pair with a key that is not less.
-  void seek(View<K> key) { stand_at(index_->lower_bound(key)); }
+  void seek(Argument<K> key) { stand_at(index_->lower_bound(key)); }
 
   /// Goes to the last pair with a key that is not greater.
-  void seek_floor(View<K> key) { stand_at(index_->floor(key)); }
+  void seek_floor(Argument<K> key) { stand_at(index_->floor(key)); }
 
   /// Goes to the last pair with a smaller key.
-  void seek_below(View<K> key) { stand_at(index_->before(key)); }
+  void seek_below(Argument<K> key) { stand_at(index_->before(key)); }
 
   /// Goes to the pair with the smallest key.
   void seek_first() { stand_at(index_->first()); }

@@ -31,10 +31,10 @@ class Map;
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
  public:
-  /// How calls take and show a key.
-  using Key = View<K>;
-  /// How calls take and show a value.
-  using Value = View<V>;
+  /// How calls take a key.
+  using KeyArgument = Argument<K>;
+  /// How calls take a value.
+  using ValueArgument = Argument<V>;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name or options that can't be,
@@ -45,7 +45,7 @@ class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
 
   /// Adds a key if it is absent; has no effect if it is there, and does not say which. Durable when
   /// it returns, like the other calls. Where caches are volatile it looks first, like insert().
-  void insert_ahead(Key key, Value value);
+  void insert_ahead(KeyArgument key, ValueArgument value);
 };
 
 extern template class ElimDa<std::uint64_t, std::uint64_t>;

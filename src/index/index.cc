@@ -64,8 +64,7 @@ std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& 
 }
 
 bool Index::update_with(
-    std::string_view key,
-    const std::function<Change<std::string>(std::optional<std::string_view>)>& f) {
+    KeyArgument key, const std::function<Change<std::string>(std::optional<std::string_view>)>& f) {
   for (;;) {
     const std::optional<std::string> before = get(key);
     const Change<std::string> change = f(before);

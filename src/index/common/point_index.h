@@ -38,28 +38,29 @@ template <class Engine, Storable K, Storable V>
 PointIndex<Engine, K, V>& PointIndex<Engine, K, V>::operator=(PointIndex&&) noexcept = default;
 
 template <class Engine, Storable K, Storable V>
-void PointIndex<Engine, K, V>::put(Key key, Value value) {
+void PointIndex<Engine, K, V>::put(KeyArgument key, ValueArgument value) {
   run([&](Engine& engine) { engine.put(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::insert(Key key, Value value) {
+bool PointIndex<Engine, K, V>::insert(KeyArgument key, ValueArgument value) {
   return run([&](Engine& engine) { return engine.insert(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::update(Key key, Value value) {
+bool PointIndex<Engine, K, V>::update(KeyArgument key, ValueArgument value) {
   return run([&](Engine& engine) { return engine.update(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::erase(Key key) {
+bool PointIndex<Engine, K, V>::erase(KeyArgument key) {
   return run([&](Engine& engine) { return engine.erase(key); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::compare_exchange(Key key, std::optional<Value> expected,
-                                                std::optional<Value> desired) {
+bool PointIndex<Engine, K, V>::compare_exchange(KeyArgument key,
+                                                std::optional<ValueArgument> expected,
+                                                std::optional<ValueArgument> desired) {
   return run([&](Engine& engine) {
     if (!expected) return desired ? engine.insert(key, *desired) : !engine.contains(key);
     return desired ? engine.update_if(key, *expected, *desired) : engine.erase_if(key, *expected);
@@ -67,12 +68,12 @@ bool PointIndex<Engine, K, V>::compare_exchange(Key key, std::optional<Value> ex
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::get(Key key, V& value) const {
+bool PointIndex<Engine, K, V>::get(KeyArgument key, V& value) const {
   return run([&](const Engine& engine) { return engine.get(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::contains(Key key) const {
+bool PointIndex<Engine, K, V>::contains(KeyArgument key) const {
   return run([&](const Engine& engine) { return engine.contains(key); });
 }
 
