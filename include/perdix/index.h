@@ -72,9 +72,10 @@ class Index {
   /// See PointIndex::compare_exchange() and update_with().
   virtual bool compare_exchange(KeyArgument key, std::optional<ValueArgument> expected,
                                 std::optional<ValueArgument> desired) = 0;
+  /// What update_with() calls.
+  using ChangeBytes = std::function<Change<std::string>(std::optional<std::string_view>)>;
   /// See PointIndex::update_with().
-  bool update_with(KeyArgument key,
-                   const std::function<Change<std::string>(std::optional<std::string_view>)>& f);
+  virtual bool update_with(KeyArgument key, const ChangeBytes& change) = 0;
 
   /// The value of a key, or none.
   virtual std::optional<std::string> get(KeyArgument key) const = 0;

@@ -68,16 +68,27 @@ class PointIndex {
                         std::optional<ValueArgument> desired);
 
   /// Atomically replaces the value of `key` by the result of change(value). `change` gets the
-  /// value, or none if the key is absent, and returns a Change. It runs without locks or guards of
-  /// this library, so it may call anything. It runs again if another thread changes the value
-  /// before the replacement. Returns whether the index changed. Throws what `change` throws; then
-  /// nothing has changed. Cost: a get() and a compare_exchange() for each run.
+  /// value, or none if the key is absent, and returns a Change. Returns whether the index changed.
+  /// Throws what `change` throws; then nothing has changed.
+  ///
+  /// `change` runs without locks or guards of this library, so it may read and write any index,
+  /// wait for other threads and take its time. It can't change `key` of this index: put(),
+  /// insert(), update(), erase(), compare_exchange(), update_with() and insert_ahead() of that key
+  /// throw invalid_argument on its thread until it has returned, which must be on that thread.
+  ///
+  /// `change` runs again if another thread has changed the value before the replacement. So of the
+  /// calls for a key one always succeeds, but there is no bound for each: a `change` that takes
+  /// longer than the others' writes of the key are apart may run without end. Do slow work before
+  /// the call. A `change` that counts its runs may give up: return Change::keep(), or throw.
+  ///
+  /// Cost: a get() and a compare_exchange() for each run.
   template <ChangeFunction<V> F>
   bool update_with(KeyArgument key, F&& change) {
+    const Key view = key;
     for (;;) {
       const std::optional<V> value = get(key);
       const auto before = value ? std::optional<Value>(*value) : std::nullopt;
-      const Change<V> wanted = change(before);
+      const Change<V> wanted = run_change_function(view, before, change);
       if (wanted.keeps()) return false;
       const auto after = wanted.value() ? std::optional<Value>(*wanted.value()) : std::nullopt;
       if (compare_exchange(key, before, after)) return before || after;
@@ -144,6 +155,11 @@ class PointIndex {
   template <class Call>
   auto run(Call call) const;
 
+  /// Like run(), for a call that changes a key. Throws invalid_argument in a function that
+  /// update_with() calls for that key.
+  template <class Call>
+  auto run_write(Key key, Call call);
+
   /// The same of what calls a visitor, whose exceptions are its caller's: only the engine knows
   /// which ones to translate (scan_by_batches). It also looks at the pool on its way: before it
   /// shows what it has read, since a sync of that may have failed, and after each visit, since in a
@@ -152,6 +168,12 @@ class PointIndex {
   void run_visits(Call call) const;
 
  private:
+  template <class F>
+  Change<V> run_change_function(const Key& key, const std::optional<Value>& before, F& change) {
+    const detail::index::RunningChange running(engine_.get(), detail::index::key_bytes(key));
+    return change(before);
+  }
+
   /// Destroys the engine; in a child of the process that opened it, leaves it alone.
   struct Close {
     void operator()(Engine* engine) const noexcept;

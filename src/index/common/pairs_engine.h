@@ -63,6 +63,21 @@ class BytesIndex final : public Index {
     };
     return index_.compare_exchange(Bytes<K>::decode(key), typed(expected), typed(desired));
   }
+  bool update_with(KeyArgument key, const ChangeBytes& change) override {
+    const auto typed = [&](std::optional<View<V>> before) {
+      if constexpr (std::is_same_v<V, std::string>) {
+        return change(before);
+      } else {
+        std::optional<std::string> bytes;
+        if (before) bytes = Bytes<V>::encode(*before);
+        const Change<std::string> wanted = change(bytes);
+        if (wanted.keeps()) return Change<V>::keep();
+        return wanted.value() ? Change<V>::store(Bytes<V>::decode(*wanted.value()))
+                              : Change<V>::erase();
+      }
+    };
+    return index_.update_with(Bytes<K>::decode(key), typed);
+  }
 
   std::optional<std::string> get(KeyArgument key) const override {
     auto value = index_.get(Bytes<K>::decode(key));
@@ -172,7 +187,7 @@ class BytesIndex final : public Index {
 
     void insert_ahead(View<K> key, View<V> value) {
       if constexpr (InsertsAhead<Engine, K, V>) {
-        this->run([&](Engine& engine) { engine.insert_ahead(key, value); });
+        this->run_write(key, [&](Engine& engine) { engine.insert_ahead(key, value); });
       } else {
         (void)this->insert(key, value);
       }
