@@ -1,6 +1,7 @@
 // A position in an ordered index.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,9 @@ enum class Direction : std::uint8_t {
 /// scan() costs for each pair; a lookup for each seek, and for each move down with Tips or a
 /// SkipList that has write buffers.
 ///
+/// A cursor that is not valid has no pair: reading or stepping it is undefined. Programs that are
+/// compiled with assertions (without NDEBUG) end there with a message.
+///
 /// Not thread-safe: a cursor belongs to one thread. Calls throw as scan() does; the cursor is then
 /// where it was. `Ordered` is an OrderedIndex or Index, which must neither move nor end before its
 /// cursors.
@@ -65,20 +69,23 @@ class Cursor {
   /// Goes to the pair with the largest key.
   void seek_last() { stand_at(index_->last()); }
 
-  /// Goes to the next larger key; not valid if there is none. Only if valid.
+  /// Goes to the next larger key; not valid if there is none. Only if valid() is true.
   void next() { step(Direction::up); }
-  /// Goes to the next smaller key; not valid if there is none. Only if valid.
+  /// Goes to the next smaller key; not valid if there is none. Only if valid() is true.
   void prev() { step(Direction::down); }
 
   /// Whether the cursor has a pair.
   bool valid() const noexcept { return pair_.has_value(); }
 
-  /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid.
-  const Pair& pair() const noexcept { return *pair_; }
-  /// The key of that pair.
-  View<K> key() const noexcept { return pair_->first; }
-  /// The value of that pair.
-  View<V> value() const noexcept { return pair_->second; }
+  /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid() is true.
+  const Pair& pair() const noexcept {
+    require_valid();
+    return *pair_;
+  }
+  /// The key of that pair. Only if valid() is true.
+  View<K> key() const noexcept { return pair().first; }
+  /// The value of that pair. Only if valid() is true.
+  View<V> value() const noexcept { return pair().second; }
 
  private:
   static constexpr std::size_t kFirstAhead = 16;
@@ -90,7 +97,12 @@ class Cursor {
     limit_ = kFirstAhead;
   }
 
+  void require_valid() const noexcept {
+    assert(valid() && "a cursor that is not valid() has no pair and can't be moved by a step");
+  }
+
   void step(Direction direction) {
+    require_valid();
     if (left_ == 0 || direction != direction_) read_ahead(direction);
     if (left_ == 0) return pair_.reset();
     std::swap(*pair_, ahead_[ahead_.size() - left_--]);
