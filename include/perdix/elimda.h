@@ -26,6 +26,10 @@ class Map;
 /// fastest way to add many. The first size() after opening reads the whole index, and so does the
 /// next one after insert_ahead(); others cost nothing.
 ///
+/// An index without pairs takes 2.3 MiB of the pool and 0.55 MiB of DRAM, most of both for its
+/// collecting logs, whose number an index keeps. With 64 of them (ElimDaOptions::collecting_logs)
+/// it takes 86 and 42 KiB. For many small indexes Cceh is the better engine: 16 KiB of the pool.
+///
 /// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
 /// when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
