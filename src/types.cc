@@ -1,3 +1,7 @@
+#include <string>
+
+#include <perdix/argument.h>
+#include <perdix/error.h>
 #include <perdix/types.h>
 
 namespace perdix {
@@ -17,6 +21,11 @@ std::string_view to_string(DataModel model) noexcept {
     case DataModel::container: return "container";
   }
   return "unknown";
+}
+
+void detail::throw_negative(std::int64_t number) {
+  throw Error(Errc::invalid_argument,
+              std::to_string(number) + " is negative; keys and values of kind u64 are not");
 }
 
 }  // namespace perdix

@@ -1,10 +1,15 @@
 // What the function that update_with() calls does with a key.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include <perdix/argument.h>
 #include <perdix/types.h>
 
 namespace perdix {
@@ -17,10 +22,17 @@ namespace perdix {
 template <Storable V>
 class Change {
  public:
+  /// How store() takes a value: strings are moved.
+  using Stored = std::conditional_t<std::is_same_v<V, std::string>, V, Argument<V>>;
+
   /// Leaves the key as it is.
   static Change keep() { return Change(true, std::nullopt); }
   /// Gives the key this value, whether or not it is there.
-  static Change store(V value) { return Change(false, std::move(value)); }
+  static Change store(Stored value) { return Change(false, V(std::move(value))); }
+  /// A string is neither a number nor a null pointer.
+  template <detail::NoString T>
+  requires std::same_as<V, std::string>
+  static Change store(T not_a_string) = delete;
   /// Removes the key.
   static Change erase() { return Change(false, std::nullopt); }
 
@@ -37,10 +49,40 @@ class Change {
   std::optional<V> value_;
 };
 
-/// What update_with() takes: called with the value of the key, none if the key is absent. It must
-/// not change that key itself: update_with() would then find another value each time, and call it
-/// again without end.
+/// What update_with() takes: called with the value of the key, none if the key is absent. The
+/// function must not change that key itself, see PointIndex::update_with().
 template <class F, class V>
 concept ChangeFunction = std::is_invocable_r_v<Change<V>, F&, std::optional<View<V>>>;
+
+namespace detail::index {
+
+/// A run of a function of update_with() on this thread, from construction to destruction. Meanwhile
+/// this thread can't change the key: update_with() would find another value each time and never
+/// end.
+class RunningChange {
+ public:
+  /// For a key of an index; both must outlive this object. Throws
+  /// invalid_argument if this thread runs a function for that key already.
+  RunningChange(const void* index, std::string_view key);
+  RunningChange(const RunningChange&) = delete;
+  RunningChange& operator=(const RunningChange&) = delete;
+  ~RunningChange();
+
+  /// Whether a run, or one that it is part of, is for that key. `innermost` may be null.
+  static bool contains(const RunningChange* innermost, const void* index, std::string_view key);
+
+ private:
+  const void* index_;
+  std::string_view key_;
+  RunningChange* outer_;  // of the same thread
+};
+
+/// The bytes of a key of either kind, in place.
+inline std::string_view key_bytes(const std::uint64_t& key) {
+  return {reinterpret_cast<const char*>(&key), sizeof key};
+}
+inline std::string_view key_bytes(const std::string_view& key) { return key; }
+
+}  // namespace detail::index
 
 }  // namespace perdix

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include <perdix/argument.h>
 #include <perdix/types.h>
 
 namespace perdix {
@@ -40,6 +42,9 @@ enum class Direction : std::uint8_t {
 /// costs for each pair upwards and up to twice as much downwards; a lookup for each seek, and for
 /// each move down with Tips or a SkipList that has write buffers.
 ///
+/// A cursor that is not valid has no pair: reading or stepping it is undefined. Programs that are
+/// compiled with assertions (without NDEBUG) end there with a message.
+///
 /// Not thread-safe: a cursor belongs to one thread. Calls throw as scan() does; the cursor is then
 /// where it was. `Ordered` is an OrderedIndex or Index, which must neither move nor end before its
 /// cursors.
@@ -53,32 +58,35 @@ class Cursor {
   explicit Cursor(const Ordered& index) : index_(&index) {}
 
   /// Goes to the first pair with a key that is not less.
-  void seek(View<K> key) { stand_at(index_->lower_bound(key)); }
+  void seek(Argument<K> key) { stand_at(index_->lower_bound(key)); }
 
   /// Goes to the last pair with a key that is not greater.
-  void seek_floor(View<K> key) { stand_at(index_->floor(key)); }
+  void seek_floor(Argument<K> key) { stand_at(index_->floor(key)); }
 
   /// Goes to the last pair with a smaller key.
-  void seek_below(View<K> key) { stand_at(index_->before(key)); }
+  void seek_below(Argument<K> key) { stand_at(index_->before(key)); }
 
   /// Goes to the pair with the smallest key.
   void seek_first() { stand_at(index_->first()); }
   /// Goes to the pair with the largest key.
   void seek_last() { stand_at(index_->last()); }
 
-  /// Goes to the next larger key; not valid if there is none. Only if valid.
+  /// Goes to the next larger key; not valid if there is none. Only if valid() is true.
   void next() { step(Direction::up); }
-  /// Goes to the next smaller key; not valid if there is none. Only if valid.
+  /// Goes to the next smaller key; not valid if there is none. Only if valid() is true.
   void prev() { step(Direction::down); }
 
   /// Whether the cursor has a pair.
   bool valid() const noexcept { return at_ < count_; }
 
-  /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid.
-  const Pair& pair() const noexcept { return pairs_[at_]; }
-  /// The key of that pair.
+  /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid() is true.
+  const Pair& pair() const noexcept {
+    require_valid();
+    return pairs_[at_];
+  }
+  /// The key of that pair. Only if valid() is true.
   View<K> key() const noexcept { return pair().first; }
-  /// The value of that pair.
+  /// The value of that pair. Only if valid() is true.
   View<V> value() const noexcept { return pair().second; }
 
  private:
@@ -94,7 +102,12 @@ class Cursor {
     count_ = 1;
   }
 
+  void require_valid() const noexcept {
+    assert(valid() && "a cursor that is not valid() has no pair and can't be moved by a step");
+  }
+
   void step(Direction direction) {
+    require_valid();
     if (direction == direction_ && at_ + 1 < count_) {
       ++at_;
     } else {

@@ -26,15 +26,19 @@ class Map;
 /// fastest way to add many. The first size() after opening reads the whole index, and so does the
 /// next one after insert_ahead(); others cost nothing.
 ///
+/// An index without pairs takes 2.3 MiB of the pool and 0.55 MiB of DRAM, most of both for its
+/// collecting logs, whose number an index keeps. With 64 of them (ElimDaOptions::collecting_logs)
+/// it takes 86 and 42 KiB. For many small indexes Cceh is the better engine: 16 KiB of the pool.
+///
 /// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
 /// when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
  public:
-  /// How calls take and show a key.
-  using Key = View<K>;
-  /// How calls take and show a value.
-  using Value = View<V>;
+  /// How calls take a key.
+  using KeyArgument = Argument<K>;
+  /// How calls take a value.
+  using ValueArgument = Argument<V>;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name or options that can't be,
@@ -45,7 +49,7 @@ class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
 
   /// Adds a key if it is absent; has no effect if it is there, and does not say which. Durable when
   /// it returns, like the other calls. Where caches are volatile it looks first, like insert().
-  void insert_ahead(Key key, Value value);
+  void insert_ahead(KeyArgument key, ValueArgument value);
 };
 
 extern template class ElimDa<std::uint64_t, std::uint64_t>;

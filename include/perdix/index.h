@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/argument.h>
 #include <perdix/change.h>
 #include <perdix/cursor.h>
 #include <perdix/key_range.h>
@@ -46,39 +47,45 @@ class Index {
   /// Names of all engines: "sptree", "fastfair", "nbtree", …
   static std::vector<std::string> engines();
 
+  /// How calls take a key.
+  using KeyArgument = Argument<std::string>;
+  /// How calls take a value.
+  using ValueArgument = Argument<std::string>;
+
   virtual ~Index() = default;
 
   /// Name, engine and kinds of the index.
   virtual const IndexInfo& info() const = 0;
   /// See PointIndex::put().
-  virtual void put(std::string_view key, std::string_view value) = 0;
+  virtual void put(KeyArgument key, ValueArgument value) = 0;
   /// See PointIndex::insert().
-  virtual bool insert(std::string_view key, std::string_view value) = 0;
+  virtual bool insert(KeyArgument key, ValueArgument value) = 0;
   /// See PointIndex::update().
-  virtual bool update(std::string_view key, std::string_view value) = 0;
+  virtual bool update(KeyArgument key, ValueArgument value) = 0;
   /// See PointIndex::erase().
-  virtual bool erase(std::string_view key) = 0;
+  virtual bool erase(KeyArgument key) = 0;
 
   /// Adds a key if it is absent, and does not say whether it was: ElimDa's insert_ahead(), which is
   /// cheaper than insert(); insert() with other engines.
-  virtual void insert_ahead(std::string_view key, std::string_view value) = 0;
+  virtual void insert_ahead(KeyArgument key, ValueArgument value) = 0;
 
   /// See PointIndex::compare_exchange() and update_with().
-  virtual bool compare_exchange(std::string_view key, std::optional<std::string_view> expected,
-                                std::optional<std::string_view> desired) = 0;
+  virtual bool compare_exchange(KeyArgument key, std::optional<ValueArgument> expected,
+                                std::optional<ValueArgument> desired) = 0;
+  /// What update_with() calls.
+  using ChangeBytes = std::function<Change<std::string>(std::optional<std::string_view>)>;
   /// See PointIndex::update_with().
-  bool update_with(std::string_view key,
-                   const std::function<Change<std::string>(std::optional<std::string_view>)>& f);
+  virtual bool update_with(KeyArgument key, const ChangeBytes& change) = 0;
 
   /// The value of a key, or none.
-  virtual std::optional<std::string> get(std::string_view key) const = 0;
+  virtual std::optional<std::string> get(KeyArgument key) const = 0;
 
   /// Copies the value of `key` into `value`, reusing its capacity. Returns false and leaves `value`
   /// unchanged if the key is absent.
-  virtual bool get(std::string_view key, std::string& value) const = 0;
+  virtual bool get(KeyArgument key, std::string& value) const = 0;
 
   /// Whether the key is there.
-  virtual bool contains(std::string_view key) const = 0;
+  virtual bool contains(KeyArgument key) const = 0;
 
   /// out[i] = get(keys[i]) for all i. Throws invalid_argument if `out` is shorter than `keys`.
   virtual void get_many(std::span<const std::string_view> keys,
@@ -92,29 +99,29 @@ class Index {
 
   /// See OrderedIndex::scan(). `from` may be shorter than the eight bytes of a u64: no bytes sort
   /// before every number.
-  virtual void scan(std::string_view from, Visitor<std::string, std::string> visit) const = 0;
+  virtual void scan(KeyArgument from, Visitor<std::string, std::string> visit) const = 0;
 
   /// A key and its value, as copies.
   using Pair = std::pair<std::string, std::string>;
 
   /// At most `limit` pairs with key >= from, see OrderedIndex.
-  virtual std::vector<Pair> scan(std::string_view from, std::size_t limit) const = 0;
+  virtual std::vector<Pair> scan(KeyArgument from, std::size_t limit) const = 0;
 
   /// See OrderedIndex; without order they throw unsupported. A key may be shorter, as of scan().
-  virtual std::optional<Pair> lower_bound(std::string_view key) const = 0;
+  virtual std::optional<Pair> lower_bound(KeyArgument key) const = 0;
   /// See OrderedIndex::floor().
-  virtual std::optional<Pair> floor(std::string_view key) const = 0;
+  virtual std::optional<Pair> floor(KeyArgument key) const = 0;
   /// See OrderedIndex::after().
-  virtual std::optional<Pair> after(std::string_view key) const = 0;
+  virtual std::optional<Pair> after(KeyArgument key) const = 0;
   /// See OrderedIndex::before().
-  virtual std::optional<Pair> before(std::string_view key) const = 0;
+  virtual std::optional<Pair> before(KeyArgument key) const = 0;
   /// See OrderedIndex::first().
   virtual std::optional<Pair> first() const = 0;
   /// See OrderedIndex::last().
   virtual std::optional<Pair> last() const = 0;
 
   /// See OrderedIndex::read_beyond(). The key must not be shorter.
-  virtual std::size_t read_beyond(std::string_view key, Direction direction, std::size_t limit,
+  virtual std::size_t read_beyond(KeyArgument key, Direction direction, std::size_t limit,
                                   std::vector<Pair>& pairs) const = 0;
 
   /// A position in this index.
@@ -127,15 +134,15 @@ class Index {
   using Range = KeyRange<Index, std::string, std::string>;
 
   /// The pairs with from <= key < to. Both may be shorter, as of scan().
-  Range range(std::string_view from, std::string_view to) const {
+  Range range(KeyArgument from, KeyArgument to) const {
     return Range(*this, std::string(from), std::string(to));
   }
 
   /// The pairs with key >= from.
-  Range range(std::string_view from) const { return Range(*this, std::string(from), std::nullopt); }
+  Range range(KeyArgument from) const { return Range(*this, std::string(from), std::nullopt); }
 
   /// The pairs whose keys begin with these bytes, also if keys are numbers.
-  Range prefix(std::string_view bytes) const {
+  Range prefix(KeyArgument bytes) const {
     return Range(*this, std::string(bytes), end_of_prefix(bytes));
   }
 
@@ -143,10 +150,10 @@ class Index {
   virtual std::uint64_t clear() = 0;
 
   /// Removes the keys with key >= from, see OrderedIndex. Returns how many.
-  virtual std::uint64_t erase_range(std::string_view from) = 0;
+  virtual std::uint64_t erase_range(KeyArgument from) = 0;
 
   /// Removes the keys with from <= key < to, see OrderedIndex. Returns how many.
-  virtual std::uint64_t erase_range(std::string_view from, std::string_view to) = 0;
+  virtual std::uint64_t erase_range(KeyArgument from, KeyArgument to) = 0;
 
   /// See PointIndex::size().
   virtual std::uint64_t size() const = 0;

@@ -1,6 +1,7 @@
 // A part of an ordered index as a C++20 range.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -52,10 +53,14 @@ class KeyRange : public std::ranges::view_base {
     /// It goes once, and forward.
     using iterator_concept = std::input_iterator_tag;
 
-    /// The pair, as it was when it was read. Valid until the iterator moves or ends.
-    const Pair& operator*() const { return cursor_.pair(); }
+    /// The pair, as it was when it was read. Valid until the iterator moves or ends. Not at the
+    /// end: asserted where a program is compiled without NDEBUG.
+    const Pair& operator*() const {
+      assert(!ended() && "an iterator at the end of a range has no pair");
+      return cursor_.pair();
+    }
     /// As `*i`.
-    const Pair* operator->() const { return &cursor_.pair(); }
+    const Pair* operator->() const { return &**this; }
 
     /// Goes to the next key in the direction. Throws as Cursor::next().
     Iterator& operator++() {

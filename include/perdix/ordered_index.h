@@ -24,10 +24,12 @@ namespace perdix {
 template <class Engine, Storable K, Storable V>
 class OrderedIndex : public PointIndex<Engine, K, V> {
  public:
-  /// How calls take and show a key.
+  /// How calls show a key.
   using Key = View<K>;
-  /// How calls take and show a value.
+  /// How calls show a value.
   using Value = View<V>;
+  /// How calls take a key.
+  using KeyArgument = Argument<K>;
 
   /// Takes over the open index; the other object can then only be assigned to or destroyed.
   OrderedIndex(OrderedIndex&&) noexcept = default;
@@ -38,11 +40,11 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// not a snapshot. Each pair was present at some instant between the call and its showing; each
   /// skipped key was absent at some such instant. Keys ascend strictly, and none is shown twice.
   /// What a visitor may do, and the cost: see for_each().
-  void scan(Key from, Visitor<K, V> visit) const;
+  void scan(KeyArgument from, Visitor<K, V> visit) const;
 
   /// At most `limit` pairs with key >= from, ascending. Reads no string behind the last of them,
   /// but for keys of the same leaf.
-  std::vector<std::pair<K, V>> scan(Key from, std::size_t limit) const;
+  std::vector<std::pair<K, V>> scan(KeyArgument from, std::size_t limit) const;
 
   /// A key and its value, as copies.
   using Pair = std::pair<K, V>;
@@ -50,10 +52,10 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// The pair nearest to `key` on one side, or none. It was present at some instant of the call,
   /// and each skipped key was absent at some such instant. Cost: a get() and a copy of the pair;
   /// more if the leaves nearest to the key are empty.
-  std::optional<Pair> lower_bound(Key key) const;  ///< key not less
-  std::optional<Pair> floor(Key key) const;        ///< key not greater
-  std::optional<Pair> after(Key key) const;        ///< key greater
-  std::optional<Pair> before(Key key) const;       ///< key less
+  std::optional<Pair> lower_bound(KeyArgument key) const;  ///< key not less
+  std::optional<Pair> floor(KeyArgument key) const;        ///< key not greater
+  std::optional<Pair> after(KeyArgument key) const;        ///< key greater
+  std::optional<Pair> before(KeyArgument key) const;       ///< key less
   /// The pair with the smallest key.
   std::optional<Pair> first() const;
   /// The pair with the largest key.
@@ -65,7 +67,7 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   /// the memory of its strings is used again. Each pair was present at some instant of the call,
   /// and each key between was absent at some such instant. If the call throws, `pairs` may hold
   /// anything. Cost: a lookup, and what a scan() costs for each pair.
-  std::size_t read_beyond(Key key, Direction direction, std::size_t limit,
+  std::size_t read_beyond(KeyArgument key, Direction direction, std::size_t limit,
                           std::vector<Pair>& pairs) const;
 
   /// A position in this index.
@@ -77,24 +79,24 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   IndexCursor cursor() const { return IndexCursor(*this); }
 
   /// The pairs with from <= key < to.
-  Range range(Key from, Key to) const { return Range(*this, K(from), K(to)); }
+  Range range(KeyArgument from, KeyArgument to) const { return Range(*this, K(from), K(to)); }
 
   /// The pairs with key >= from.
-  Range range(Key from) const { return Range(*this, K(from), std::nullopt); }
+  Range range(KeyArgument from) const { return Range(*this, K(from), std::nullopt); }
 
   /// The pairs whose keys begin with these bytes; for string keys.
   template <std::same_as<std::string> T = K>
-  Range prefix(std::string_view bytes) const {
+  Range prefix(KeyArgument bytes) const {
     return Range(*this, K(bytes), end_of_prefix(bytes));
   }
 
   /// Removes the keys with from <= key < to and returns how many. Each is erased by itself: other
   /// threads see some gone before others, a crash may leave some, and keys inserted during the call
   /// may stay.
-  std::uint64_t erase_range(Key from, Key to);
+  std::uint64_t erase_range(KeyArgument from, KeyArgument to);
 
   /// Removes the keys with key >= from, the largest included, and returns how many; each by itself.
-  std::uint64_t erase_range(Key from);
+  std::uint64_t erase_range(KeyArgument from);
 
  protected:
   /// For the classes of the engines.

@@ -1,6 +1,7 @@
 // perdix: crash-proof indexes. This header includes all of the public interface.
 #pragma once
 
+#include <perdix/argument.h>
 #include <perdix/arrow_abi.h>
 #include <perdix/bus_errors.h>
 #include <perdix/cceh.h>

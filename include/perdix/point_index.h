@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/argument.h>
 #include <perdix/change.h>
 #include <perdix/pool.h>
 #include <perdix/types.h>
@@ -34,10 +35,14 @@ class Health;
 template <class Engine, Storable K, Storable V>
 class PointIndex {
  public:
-  /// How calls take and show a key: std::uint64_t or std::string_view.
+  /// How calls show a key: std::uint64_t or std::string_view.
   using Key = View<K>;
-  /// How calls take and show a value: std::uint64_t or std::string_view.
+  /// How calls show a value: std::uint64_t or std::string_view.
   using Value = View<V>;
+  /// How calls take a key.
+  using KeyArgument = Argument<K>;
+  /// How calls take a value.
+  using ValueArgument = Argument<V>;
 
   /// Takes over the open index; the other object can then only be assigned to or destroyed.
   PointIndex(PointIndex&&) noexcept;
@@ -45,33 +50,45 @@ class PointIndex {
   PointIndex& operator=(PointIndex&&) noexcept;
 
   /// Sets the value of a key, new or not.
-  void put(Key key, Value value);
+  void put(KeyArgument key, ValueArgument value);
 
   /// Adds a key. Returns false and changes nothing if the key is there.
-  bool insert(Key key, Value value);
+  bool insert(KeyArgument key, ValueArgument value);
 
   /// Replaces the value of a key. Returns false and changes nothing if the key is absent.
-  bool update(Key key, Value value);
+  bool update(KeyArgument key, ValueArgument value);
 
   /// Removes a key. Returns false if the key is absent.
-  bool erase(Key key);
+  bool erase(KeyArgument key);
 
   /// Atomically compares and replaces. If the value of `key` is `expected` (none: the key is
   /// absent), makes it `desired` (none: removes the key) and returns true; else returns false and
   /// changes nothing. Values are compared, not versions. Cost: that of the write that it does.
-  bool compare_exchange(Key key, std::optional<Value> expected, std::optional<Value> desired);
+  bool compare_exchange(KeyArgument key, std::optional<ValueArgument> expected,
+                        std::optional<ValueArgument> desired);
 
   /// Atomically replaces the value of `key` by the result of change(value). `change` gets the
-  /// value, or none if the key is absent, and returns a Change. It runs without locks or guards of
-  /// this library, so it may call anything. It runs again if another thread changes the value
-  /// before the replacement. Returns whether the index changed. Throws what `change` throws; then
-  /// nothing has changed. Cost: a get() and a compare_exchange() for each run.
+  /// value, or none if the key is absent, and returns a Change. Returns whether the index changed.
+  /// Throws what `change` throws; then nothing has changed.
+  ///
+  /// `change` runs without locks or guards of this library, so it may read and write any index,
+  /// wait for other threads and take its time. It can't change `key` of this index: put(),
+  /// insert(), update(), erase(), compare_exchange(), update_with() and insert_ahead() of that key
+  /// throw invalid_argument on its thread until it has returned, which must be on that thread.
+  ///
+  /// `change` runs again if another thread has changed the value before the replacement. So of the
+  /// calls for a key one always succeeds, but there is no bound for each: a `change` that takes
+  /// longer than the others' writes of the key are apart may run without end. Do slow work before
+  /// the call. A `change` that counts its runs may give up: return Change::keep(), or throw.
+  ///
+  /// Cost: a get() and a compare_exchange() for each run.
   template <ChangeFunction<V> F>
-  bool update_with(Key key, F&& change) {
+  bool update_with(KeyArgument key, F&& change) {
+    const Key view = key;
     for (;;) {
       const std::optional<V> value = get(key);
       const auto before = value ? std::optional<Value>(*value) : std::nullopt;
-      const Change<V> wanted = change(before);
+      const Change<V> wanted = run_change_function(view, before, change);
       if (wanted.keeps()) return false;
       const auto after = wanted.value() ? std::optional<Value>(*wanted.value()) : std::nullopt;
       if (compare_exchange(key, before, after)) return before || after;
@@ -79,7 +96,7 @@ class PointIndex {
   }
 
   /// The value of a key, or none.
-  std::optional<V> get(Key key) const {
+  std::optional<V> get(KeyArgument key) const {
     // Inline, so that no optional is returned: compilers do that through the stack, a byte and a
     // word stored apart and loaded in one, which waits for the stores to complete.
     V value{};
@@ -89,10 +106,10 @@ class PointIndex {
 
   /// Copies the value of `key` into `value`, reusing its capacity. Returns false and leaves `value`
   /// unchanged if the key is absent.
-  bool get(Key key, V& value) const;
+  bool get(KeyArgument key, V& value) const;
 
   /// Whether the key is there.
-  bool contains(Key key) const;
+  bool contains(KeyArgument key) const;
 
   /// out[i] = get(keys[i]) for all i; each lookup is a call by itself. Throws invalid_argument if
   /// `out` is shorter than `keys`. Cost: the lookups of sixteen keys wait for memory together.
@@ -138,6 +155,11 @@ class PointIndex {
   template <class Call>
   auto run(Call call) const;
 
+  /// Like run(), for a call that changes a key. Throws invalid_argument in a function that
+  /// update_with() calls for that key.
+  template <class Call>
+  auto run_write(Key key, Call call);
+
   /// The same of what calls a visitor, whose exceptions are its caller's: only the engine knows
   /// which ones to translate (scan_by_batches). It also looks at the pool on its way: before it
   /// shows what it has read, since a sync of that may have failed, and after each visit, since in a
@@ -146,6 +168,12 @@ class PointIndex {
   void run_visits(Call call) const;
 
  private:
+  template <class F>
+  Change<V> run_change_function(const Key& key, const std::optional<Value>& before, F& change) {
+    const detail::index::RunningChange running(engine_.get(), detail::index::key_bytes(key));
+    return change(before);
+  }
+
   /// Destroys the engine; in a child of the process that opened it, leaves it alone.
   struct Close {
     void operator()(Engine* engine) const noexcept;

@@ -71,6 +71,39 @@ TEST(Cursor, StaysWhereItIsIfACallFails) {
   }
 }
 
+#ifndef NDEBUG
+TEST(CursorDeathTest, SaysThatItHasNoPair) {
+  const TestMap map(3);
+  NumberCursor cursor(map);
+  const auto expect_nothing_to_read = [&] {
+    ASSERT_FALSE(cursor.valid());
+    EXPECT_DEATH(cursor.pair(), "not valid");
+    EXPECT_DEATH(cursor.key(), "not valid");
+    EXPECT_DEATH(cursor.value(), "not valid");
+    EXPECT_DEATH(cursor.next(), "not valid");
+    EXPECT_DEATH(cursor.prev(), "not valid");
+  };
+  expect_nothing_to_read();
+  cursor.seek(3);
+  expect_nothing_to_read();
+  cursor.seek_last();
+  cursor.next();
+  expect_nothing_to_read();
+}
+
+TEST(KeyRangeDeathTest, SaysThatItsEndHasNoPair) {
+  const TestMap map(3);
+  for (const Number bound : {2, 3}) {  // the cursor has a pair beyond it, or none
+    const TestMap::Range range = map.range(bound - 1, bound);
+    auto i = range.begin();
+    EXPECT_EQ(i->first, bound - 1);
+    ++i;
+    EXPECT_DEATH(*i, "at the end");
+    EXPECT_DEATH(i->first, "at the end");
+  }
+}
+#endif
+
 TEST(KeyRange, KnowsItsFirstPair) {
   const TestMap map(10);
   EXPECT_EQ(map.range(3, 5).front(), TestMap::Pair(3, 3));

@@ -63,17 +63,6 @@ std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& 
   });
 }
 
-bool Index::update_with(
-    std::string_view key,
-    const std::function<Change<std::string>(std::optional<std::string_view>)>& f) {
-  for (;;) {
-    const std::optional<std::string> before = get(key);
-    const Change<std::string> change = f(before);
-    if (change.keeps()) return false;
-    if (compare_exchange(key, before, change.value())) return before || change.value();
-  }
-}
-
 std::vector<std::string> Index::engines() {
   return detail::pool::as_errors([] {
     std::vector<std::string> names;

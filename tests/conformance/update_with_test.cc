@@ -1,6 +1,8 @@
 // compare_exchange and update_with: changes that depend on the value.
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/contract.h"
@@ -93,22 +95,109 @@ const Contract functions("update_with_stores_erases_or_keeps", [](Fixture& fixtu
   }
 });
 
-// The function holds nothing, and what it does to the key makes it run again.
+// The function holds nothing. If another thread changes the key meanwhile, it runs again.
 const Contract function_calls("a_function_of_update_with_may_call_anything", [](Fixture& fixture) {
   auto index = fixture.open();
   const auto keys = fixture.keys(30);
   const Datum other = tagged_value(fixture.value_kind(), 77);
   int runs = 0;
   EXPECT_TRUE(index.update_with(keys[0], [&](std::optional<DatumView> before) {
-    if (++runs == 1) index.put(keys[0], other);
+    if (++runs == 1) std::thread([&] { index.put(keys[0], other); }).join();
+    EXPECT_EQ(index.contains(keys[0]), true);
     index.put(keys[1], other);
     index.visit_all([](DatumView, DatumView) { return true; });
-    EXPECT_EQ(before.has_value(), runs == 2) << "what the visitor has put is seen";
+    EXPECT_EQ(before.has_value(), runs == 2) << "what the other thread has put is seen";
     return tagged_value(fixture.value_kind(), 78);
   }));
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(index.get(keys[0]), tagged_value(fixture.value_kind(), 78));
   EXPECT_EQ(index.get(keys[1]), other);
+});
+
+/// All calls that change a key are refused: each with what makes it succeed, and once with what
+/// changes nothing if the key is absent.
+void expect_unchangeable(AnyIndex& index, const Datum& key, const Datum& value) {
+  const auto same = [&](auto) { return value; };
+  const std::vector<std::function<void()>> calls = {
+      [&] { index.put(key, value); },
+      [&] { index.insert(key, value); },
+      [&] { index.insert_ahead(key, value); },
+      [&] { index.update(key, value); },
+      [&] { index.erase(key); },
+      [&] { index.compare_exchange(key, std::nullopt, value); },
+      [&] { index.compare_exchange(key, value, std::nullopt); },
+      [&] { index.update_with(key, same); },
+      [&] { index.update_with(key, [](auto) { return std::nullopt; }); },
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    EXPECT_EQ(error_of(calls[i]), Errc::invalid_argument) << "call " << i;
+}
+
+/// In a function for another key, both keys are taken, and others are not.
+void expect_unchangeable_within(AnyIndex& index, const std::vector<Datum>& keys, const Datum& one,
+                                const Datum& two) {
+  EXPECT_TRUE(index.update_with(keys[1], [&](auto) {
+    EXPECT_TRUE(index.update_with(keys[0], [&](auto) {
+      expect_unchangeable(index, keys[0], one);
+      expect_unchangeable(index, keys[1], one);
+      index.put(keys[2], two);
+      return one;
+    }));
+    expect_unchangeable(index, keys[1], one);
+    EXPECT_TRUE(index.compare_exchange(keys[0], one, one)) << "its function has ended";
+    return two;
+  }));
+  EXPECT_EQ(index.get(keys[0]), one);
+  EXPECT_EQ(index.get(keys[1]), two);
+  EXPECT_EQ(index.get(keys[2]), two);
+}
+
+// Before, each run found another value than the one before, and the call never ended.
+const Contract nested("a_function_of_update_with_can_not_change_its_key", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto keys = fixture.keys(30);
+  const Datum one = tagged_value(fixture.value_kind(), 1);
+  const Datum two = tagged_value(fixture.value_kind(), 2);
+  for (const bool there : {false, true}) {
+    int runs = 0;
+    EXPECT_TRUE(index.update_with(keys[0], [&](std::optional<DatumView> before) {
+      ++runs;
+      EXPECT_EQ(before.has_value(), there);
+      expect_unchangeable(index, keys[0], one);
+      EXPECT_EQ(index.get(keys[0]), there ? std::optional(one) : std::nullopt);
+      return one;
+    }));
+    EXPECT_EQ(runs, 1);
+    EXPECT_EQ(index.get(keys[0]), one);
+  }
+  expect_unchangeable_within(index, keys, one, two);
+  EXPECT_EQ(error_of([&] {
+              index.update_with(keys[0], [&](auto) {
+                index.update_with(keys[0], [&](auto) { return two; });
+                return one;
+              });
+            }),
+            Errc::invalid_argument)
+      << "an error that the function lets through";
+  EXPECT_EQ(index.get(keys[0]), one);
+  index.put(keys[0], two);
+  EXPECT_EQ(index.get(keys[0]), two) << "it may be changed again";
+});
+
+// A writer that is always faster: the function itself says when it has tried enough.
+const Contract giving_up("a_function_of_update_with_bounds_its_runs", [](Fixture& fixture) {
+  auto index = fixture.open();
+  const auto key = fixture.keys(30).front();
+  std::uint64_t runs = 0;
+  const auto is_overtaken = [&](auto) -> std::optional<Datum> {
+    const Datum newer = tagged_value(fixture.value_kind(), ++runs);
+    std::thread([&] { index.put(key, newer); }).join();
+    if (runs == 5) throw std::range_error("enough");
+    return tagged_value(fixture.value_kind(), 77);
+  };
+  EXPECT_THROW(index.update_with(key, is_overtaken), std::range_error);
+  EXPECT_EQ(runs, 5U);
+  EXPECT_EQ(index.get(key), tagged_value(fixture.value_kind(), 5)) << "that of the other thread";
 });
 
 const Contract exchange_limits(

@@ -1,5 +1,7 @@
 #include "memory/failing_memory.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -16,6 +18,7 @@ constinit std::atomic<bool> onwards{false};
 constinit std::atomic<bool> of_others{false};
 constinit std::atomic<bool> failed{false};
 thread_local constinit bool is_caller = false;
+constinit std::atomic<std::int64_t> held{0};
 
 bool fails() noexcept {
   if (!armed.load(std::memory_order_acquire) || is_caller == of_others.load()) return false;
@@ -28,8 +31,17 @@ bool fails() noexcept {
 void* allocate(std::size_t size, std::size_t alignment) noexcept {
   if (fails()) return nullptr;
   if (size == 0) size = 1;
-  if (alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) return std::malloc(size);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* const memory =
+      alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
+          ? std::malloc(size)
+          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  held += static_cast<std::int64_t>(malloc_usable_size(memory));
+  return memory;
+}
+
+void release(void* memory) noexcept {
+  held -= static_cast<std::int64_t>(malloc_usable_size(memory));
+  std::free(memory);
 }
 
 void* allocate_or_throw(std::size_t size, std::size_t alignment) {
@@ -58,10 +70,13 @@ void FailingMemory::stop() noexcept { armed = false; }
 
 bool FailingMemory::hit() noexcept { return failed; }
 
+std::int64_t held_bytes() noexcept { return held; }
+
 }  // namespace perdix::test
 
 using perdix::test::allocate;
 using perdix::test::allocate_or_throw;
+using perdix::test::release;
 
 void* operator new(std::size_t size) { return allocate_or_throw(size, 1); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
@@ -71,7 +86,7 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return al
 void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }

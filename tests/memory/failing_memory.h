@@ -1,4 +1,4 @@
-// Makes the n-th allocation fail: operator new throws std::bad_alloc.
+// Makes the n-th allocation fail: operator new throws std::bad_alloc. Counts what is allocated.
 //
 // A program that links failing_memory.cc has its operators new and delete. Allocations of C
 // libraries (malloc) do not fail: liburcu and libpmem2 do not outlive that. Thread-safe, but one
@@ -33,5 +33,8 @@ class FailingMemory {
   /// Whether an allocation has failed since the last one was constructed.
   static bool hit() noexcept;
 };
+
+/// Bytes that operator new has given to any thread and has not got back.
+std::int64_t held_bytes() noexcept;
 
 }  // namespace perdix::test

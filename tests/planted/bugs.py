@@ -1,5 +1,6 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
+import bugs_calls
 import bugs_cceh
 import bugs_cceh_buffers
 import bugs_elf
@@ -44,4 +45,5 @@ BUGS = (
     + bugs_scans.BUGS
     + bugs_storm.BUGS
     + bugs_elf.BUGS
+    + bugs_calls.BUGS
 )

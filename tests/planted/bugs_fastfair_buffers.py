@@ -14,6 +14,8 @@ from bug import (
     FAIR_SMO,
     FAIR_UNIT,
     FASTFAIR,
+    HELD_UNIT,
+    HOME_BUFFERS,
     Bug,
     drop,
     schedules,
@@ -200,5 +202,11 @@ BUGS = [
         FAIR_SMO,
         "if (level == 0 && path_ != nullptr)",
         FAIR_PATH_UNIT,
+    ),
+    drop(
+        "fastfair buffers: what only resumption needs is kept when it has ended",
+        HOME_BUFFERS,
+        "forget_resumed();",
+        HELD_UNIT,
     ),
 ]

@@ -6,7 +6,8 @@ the schedule fuzzer, the storm or a unit test, to notice each.
     tests/planted/planted_bugs.py --only merge       those whose name contains "merge"
     tests/planted/planted_bugs.py --by schedules     those that the schedule fuzzer must notice
     tests/planted/planted_bugs.py --check            only that each still fits the sources; seconds
-    tests/planted/planted_bugs.py --syntax           only that the sources with the bugs compile
+    tests/planted/planted_bugs.py --syntax           only that the sources with the bugs compile;
+                                                     with --only or --by those with such bugs
     tests/planted/planted_bugs.py --campaign         which test notices each first
     tests/planted/planted_bugs.py --page             docs/planted-bugs.md from the campaign's table
 
@@ -267,7 +268,8 @@ def main():
         return 1 if wrong or collided else 0
     if arguments.syntax:
         tree = arguments.work / "syntax"
-        return syntax.check(tree, arguments.jobs, arguments.sample, arguments.seed)
+        chosen = [bug for bug in BUGS if wanted(bug, arguments)]
+        return syntax.check(tree, arguments.jobs, arguments.sample, arguments.seed, chosen)
     if arguments.campaign:
         return run_campaign(arguments)
     return run(arguments)

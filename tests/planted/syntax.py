@@ -30,10 +30,10 @@ def included_files(path, known):
     return known[path]
 
 
-def sources_to_compile():
-    """The sources that have bugs, and the fewest that include the headers that have some."""
+def sources_to_compile(files):
+    """Those of the files that are sources, and the fewest that include the headers among them."""
     known = {}
-    left = set(bugs_by_file())
+    left = set(files)
     chosen = sorted(path for path in left if path.endswith(".cc"))
     for path in chosen:
         left -= included_files(path, known)
@@ -78,11 +78,12 @@ def has_line(bug, line):
     return first <= line <= first + bug.before.count("\n")
 
 
-def check(tree, jobs, sample, seed):
-    """Compiles the sources with bugs, or a sample of so many of them. Returns 1 if one fails."""
+def check(tree, jobs, sample, seed, chosen=BUGS):
+    """Compiles the sources that have the chosen bugs, or a sample of so many of them. All others
+    of their bugs are in them, too. Returns 1 if one fails, or if there are none."""
     shutil.rmtree(tree, ignore_errors=True)  # it may have files that have no bugs any more
     plant_sources(tree)
-    sources = sources_to_compile()
+    sources = sources_to_compile({bug.path for bug in chosen})
     if sample:
         sources = random.Random(seed).sample(sources, min(sample, len(sources)))
     failed = 0
@@ -93,4 +94,4 @@ def check(tree, jobs, sample, seed):
             print(f"{done} of {len(sources)}: {path}: {'FAILS' if errors else 'compiles'}")
             print("".join(f"    {error}\n" for error in errors), end="", flush=True)
     print(f"{len(sources) - failed} of {len(sources)} sources with planted bugs compile")
-    return 1 if failed else 0
+    return 1 if failed or not sources else 0

@@ -35,6 +35,11 @@ std::string key_of_space(std::uint32_t space) {
   return key;
 }
 
+/// The first key behind those of a space; none behind the last space.
+std::optional<std::string> end_of_space(std::uint32_t space) {
+  return end_of_prefix(key_of_space(space));
+}
+
 std::uint32_t space_in(std::string_view key) {
   std::uint32_t space = 0;
   for (std::size_t i = 0; i < Catalogue::kSpaceSize; ++i)
@@ -104,10 +109,20 @@ std::string Catalogue::stored_spaces() const {
   return stored;
 }
 
+/// A number that no database has. After four billion flushes numbers begin again: the records of
+/// the spaces that had them then were erased long ago.
+std::uint32_t Catalogue::new_space() {
+  const auto has = [this](std::uint32_t space) {
+    return std::find(spaces_.begin(), spaces_.end(), space) != spaces_.end();
+  };
+  while (has(next_space_)) ++next_space_;
+  return next_space_++;
+}
+
 std::uint32_t Catalogue::space_of(int database) {
   const auto place = static_cast<std::size_t>(database);
   while (spaces_.size() <= place) {
-    spaces_.push_back(next_space_++);
+    spaces_.push_back(new_space());
     spaces_changed_ = true;
   }
   return spaces_[place];
@@ -203,7 +218,7 @@ void Catalogue::flush(int database) {
   for (std::size_t i = 0; i < spaces_.size(); ++i) {
     if (database != kAllDatabases && static_cast<int>(i) != database) continue;
     left_.push_back(spaces_[i]);
-    spaces_[i] = next_space_++;
+    spaces_[i] = new_space();
     spaces_changed_ = true;
   }
 }
@@ -223,13 +238,17 @@ std::vector<std::uint32_t> Catalogue::abandoned() const {
   for (auto pair = keys_->first(); pair;) {
     const std::uint32_t space = space_in(pair->first);
     if (std::find(spaces_.begin(), spaces_.end(), space) == spaces_.end()) result.push_back(space);
-    pair = keys_->lower_bound(key_of_space(space + 1));
+    const std::optional<std::string> next = end_of_space(space);
+    if (!next) break;
+    pair = keys_->lower_bound(*next);
   }
   return result;
 }
 
 void Catalogue::erase_space(std::uint32_t space) {
-  keys_->erase_range(key_of_space(space), key_of_space(space + 1));
+  const std::string from = key_of_space(space);
+  const std::optional<std::string> to = end_of_space(space);
+  to ? keys_->erase_range(from, *to) : keys_->erase_range(from);
 }
 
 void Catalogue::close() {

@@ -92,6 +92,7 @@ class Catalogue {
  private:
   void load_spaces();
   std::string stored_spaces() const;
+  std::uint32_t new_space();
   std::uint32_t space_of(int database);
   void apply_one(const KeyChange& change);
   void apply_one_by_one(std::span<const KeyChange> changes);

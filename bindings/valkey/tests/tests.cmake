@@ -11,6 +11,11 @@ set_target_properties(perdix_failing_device PROPERTIES OUTPUT_NAME failing_devic
 target_link_libraries(perdix_failing_device PRIVATE perdix_options)
 add_dependencies(tests-valkey perdix_failing_device)
 
+perdix_unit_test(catalogue_test LABEL valkey DEPS util
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/catalogue_test.cc module/catalogue.cc)
+target_include_directories(catalogue_test SYSTEM PRIVATE "${PERDIX_VALKEY_SERVERS}/include")
+target_include_directories(catalogue_test PRIVATE module)
+
 # perdix_valkey_test(suite server LABEL label MODULE target [ENVIRONMENT name=value...]
 #                    [CASES case...])
 # Without CASES, which are names as unittest has them, all of the suite.

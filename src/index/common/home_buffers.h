@@ -312,11 +312,12 @@ class HomeBuffers : public WriteBuffers<Shape> {
     return survivors_->empty() ? std::nullopt : std::optional(survivors_->back());
   }
 
-  /// Frees what only resumption needs. The log is resumed, so was_resumed() does without.
+  /// Frees what only resumption needs. The log is resumed, so was_resumed() does without. An
+  /// assignment of {} would keep the set's buckets.
   void forget_resumed() {
     survivors_.reset();
     const std::lock_guard lock(resuming_);
-    resumed_ = {};
+    resumed_ = std::unordered_set<wal::Owner>();
   }
 
   Home& new_home() {

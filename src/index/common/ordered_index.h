@@ -35,12 +35,13 @@ OrderedIndex<Engine, K, V>::OrderedIndex(std::unique_ptr<Engine> engine)
     : PointIndex<Engine, K, V>(std::move(engine)) {}
 
 template <class Engine, Storable K, Storable V>
-void OrderedIndex<Engine, K, V>::scan(Key from, Visitor<K, V> visit) const {
+void OrderedIndex<Engine, K, V>::scan(KeyArgument from, Visitor<K, V> visit) const {
   this->run_visits([&](const Engine& engine) { engine.scan(from, std::as_const(visit)); });
 }
 
 template <class Engine, Storable K, Storable V>
-std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(Key from, std::size_t limit) const {
+std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(KeyArgument from,
+                                                              std::size_t limit) const {
   return this->run([&](const Engine& engine) {
     std::vector<std::pair<K, V>> pairs;
     const auto keep = [&](Key key, Value value) { return pairs.emplace_back(key, value), true; };
@@ -50,7 +51,7 @@ std::vector<std::pair<K, V>> OrderedIndex<Engine, K, V>::scan(Key from, std::siz
 }
 
 template <class Engine, Storable K, Storable V>
-auto OrderedIndex<Engine, K, V>::lower_bound(Key key) const -> std::optional<Pair> {
+auto OrderedIndex<Engine, K, V>::lower_bound(KeyArgument key) const -> std::optional<Pair> {
   return this->run([&](const Engine& engine) {
     std::optional<Pair> found;
     const auto keep = [&](Key first, Value value) { return found.emplace(first, value), false; };
@@ -60,18 +61,18 @@ auto OrderedIndex<Engine, K, V>::lower_bound(Key key) const -> std::optional<Pai
 }
 
 template <class Engine, Storable K, Storable V>
-auto OrderedIndex<Engine, K, V>::floor(Key key) const -> std::optional<Pair> {
+auto OrderedIndex<Engine, K, V>::floor(KeyArgument key) const -> std::optional<Pair> {
   return this->run([&](const Engine& engine) { return engine.find_floor(key); });
 }
 
 template <class Engine, Storable K, Storable V>
-auto OrderedIndex<Engine, K, V>::after(Key key) const -> std::optional<Pair> {
-  const auto next = this->run([&](const Engine&) { return detail::index::successor(key); });
+auto OrderedIndex<Engine, K, V>::after(KeyArgument key) const -> std::optional<Pair> {
+  const auto next = this->run([&](const Engine&) { return detail::index::successor(Key(key)); });
   return next ? lower_bound(*next) : std::nullopt;
 }
 
 template <class Engine, Storable K, Storable V>
-auto OrderedIndex<Engine, K, V>::before(Key key) const -> std::optional<Pair> {
+auto OrderedIndex<Engine, K, V>::before(KeyArgument key) const -> std::optional<Pair> {
   return this->run([&](const Engine& engine) { return engine.find_below(key); });
 }
 
@@ -87,7 +88,8 @@ auto OrderedIndex<Engine, K, V>::last() const -> std::optional<Pair> {
 }
 
 template <class Engine, Storable K, Storable V>
-std::size_t OrderedIndex<Engine, K, V>::read_beyond(Key key, Direction direction, std::size_t limit,
+std::size_t OrderedIndex<Engine, K, V>::read_beyond(KeyArgument key, Direction direction,
+                                                    std::size_t limit,
                                                     std::vector<Pair>& pairs) const {
   return this->run([&](const Engine& engine) {
     using namespace detail::index;
@@ -97,16 +99,16 @@ std::size_t OrderedIndex<Engine, K, V>::read_beyond(Key key, Direction direction
 }
 
 template <class Engine, Storable K, Storable V>
-std::uint64_t OrderedIndex<Engine, K, V>::erase_range(Key from, Key to) {
+std::uint64_t OrderedIndex<Engine, K, V>::erase_range(KeyArgument from, KeyArgument to) {
   return this->run([&](Engine& engine) {
-    return detail::index::erase_from(engine, from, [&](Key key) { return key < to; });
+    return detail::index::erase_from(engine, Key(from), [&](Key key) { return key < to; });
   });
 }
 
 template <class Engine, Storable K, Storable V>
-std::uint64_t OrderedIndex<Engine, K, V>::erase_range(Key from) {
+std::uint64_t OrderedIndex<Engine, K, V>::erase_range(KeyArgument from) {
   return this->run([&](Engine& engine) {
-    return detail::index::erase_from(engine, from, [](Key) { return true; });
+    return detail::index::erase_from(engine, Key(from), [](Key) { return true; });
   });
 }
 

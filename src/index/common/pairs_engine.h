@@ -43,33 +43,48 @@ class BytesIndex final : public Index {
       : info_(handle.info()), index_(std::make_unique<Engine>(std::move(handle), options)) {}
 
   const IndexInfo& info() const override { return info_; }
-  void put(std::string_view key, std::string_view value) override {
+  void put(KeyArgument key, ValueArgument value) override {
     index_.put(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
-  bool insert(std::string_view key, std::string_view value) override {
+  bool insert(KeyArgument key, ValueArgument value) override {
     return index_.insert(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
-  void insert_ahead(std::string_view key, std::string_view value) override {
+  void insert_ahead(KeyArgument key, ValueArgument value) override {
     index_.insert_ahead(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
-  bool update(std::string_view key, std::string_view value) override {
+  bool update(KeyArgument key, ValueArgument value) override {
     return index_.update(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
-  bool erase(std::string_view key) override { return index_.erase(Bytes<K>::decode(key)); }
-  bool compare_exchange(std::string_view key, std::optional<std::string_view> expected,
-                        std::optional<std::string_view> desired) override {
-    const auto typed = [](std::optional<std::string_view> bytes) {
+  bool erase(KeyArgument key) override { return index_.erase(Bytes<K>::decode(key)); }
+  bool compare_exchange(KeyArgument key, std::optional<ValueArgument> expected,
+                        std::optional<ValueArgument> desired) override {
+    const auto typed = [](const std::optional<ValueArgument>& bytes) {
       return bytes ? std::optional<View<V>>(Bytes<V>::decode(*bytes)) : std::nullopt;
     };
     return index_.compare_exchange(Bytes<K>::decode(key), typed(expected), typed(desired));
   }
+  bool update_with(KeyArgument key, const ChangeBytes& change) override {
+    const auto typed = [&](std::optional<View<V>> before) {
+      if constexpr (std::is_same_v<V, std::string>) {
+        return change(before);
+      } else {
+        std::optional<std::string> bytes;
+        if (before) bytes = Bytes<V>::encode(*before);
+        const Change<std::string> wanted = change(bytes);
+        if (wanted.keeps()) return Change<V>::keep();
+        return wanted.value() ? Change<V>::store(Bytes<V>::decode(*wanted.value()))
+                              : Change<V>::erase();
+      }
+    };
+    return index_.update_with(Bytes<K>::decode(key), typed);
+  }
 
-  std::optional<std::string> get(std::string_view key) const override {
+  std::optional<std::string> get(KeyArgument key) const override {
     auto value = index_.get(Bytes<K>::decode(key));
     if (!value) return std::nullopt;
     return Bytes<V>::own(std::move(*value));
   }
-  bool get(std::string_view key, std::string& value) const override {
+  bool get(KeyArgument key, std::string& value) const override {
     if constexpr (std::is_same_v<V, std::string>) {
       return index_.get(Bytes<K>::decode(key), value);
     } else {
@@ -80,21 +95,19 @@ class BytesIndex final : public Index {
       return true;
     }
   }
-  bool contains(std::string_view key) const override {
-    return index_.contains(Bytes<K>::decode(key));
-  }
+  bool contains(KeyArgument key) const override { return index_.contains(Bytes<K>::decode(key)); }
   void get_many(std::span<const std::string_view> keys,
                 std::span<std::optional<std::string>> out) const override;
 
   bool ordered() const noexcept override { return kOrdered; }
-  void scan(std::string_view from, Visitor<std::string, std::string> visit) const override {
+  void scan(KeyArgument from, Visitor<std::string, std::string> visit) const override {
     if constexpr (kOrdered) {
       index_.scan(start_of(from), in_bytes(visit));
     } else {
       throw_unordered();
     }
   }
-  std::vector<Pair> scan(std::string_view from, std::size_t limit) const override {
+  std::vector<Pair> scan(KeyArgument from, std::size_t limit) const override {
     if constexpr (kOrdered) {
       return pool::as_errors([&] {
         std::vector<Pair> pairs;
@@ -105,20 +118,20 @@ class BytesIndex final : public Index {
       throw_unordered();
     }
   }
-  std::optional<Pair> lower_bound(std::string_view key) const override {
+  std::optional<Pair> lower_bound(KeyArgument key) const override {
     return in_order([&](const auto& index) { return index.lower_bound(start_of(key)); });
   }
-  std::optional<Pair> floor(std::string_view key) const override {
+  std::optional<Pair> floor(KeyArgument key) const override {
     return in_order([&](const auto& index) {
       return is_short(key) ? index.before(start_of(key)) : index.floor(start_of(key));
     });
   }
-  std::optional<Pair> after(std::string_view key) const override {
+  std::optional<Pair> after(KeyArgument key) const override {
     return in_order([&](const auto& index) {
       return is_short(key) ? index.lower_bound(start_of(key)) : index.after(start_of(key));
     });
   }
-  std::optional<Pair> before(std::string_view key) const override {
+  std::optional<Pair> before(KeyArgument key) const override {
     return in_order([&](const auto& index) { return index.before(start_of(key)); });
   }
   std::optional<Pair> first() const override {
@@ -127,7 +140,7 @@ class BytesIndex final : public Index {
   std::optional<Pair> last() const override {
     return in_order([&](const auto& index) { return index.last(); });
   }
-  std::size_t read_beyond(std::string_view key, Direction direction, std::size_t limit,
+  std::size_t read_beyond(KeyArgument key, Direction direction, std::size_t limit,
                           std::vector<Pair>& pairs) const override {
     if constexpr (!kOrdered) {
       throw_unordered();
@@ -144,14 +157,14 @@ class BytesIndex final : public Index {
     }
   }
   std::uint64_t clear() override { return index_.clear(); }
-  std::uint64_t erase_range(std::string_view from) override {
+  std::uint64_t erase_range(KeyArgument from) override {
     if constexpr (kOrdered) {
       return index_.erase_range(start_of(from));
     } else {
       throw_unordered();
     }
   }
-  std::uint64_t erase_range(std::string_view from, std::string_view to) override {
+  std::uint64_t erase_range(KeyArgument from, KeyArgument to) override {
     if constexpr (kOrdered) {
       return index_.erase_range(start_of(from), start_of(to));
     } else {
@@ -176,7 +189,7 @@ class BytesIndex final : public Index {
 
     void insert_ahead(View<K> key, View<V> value) {
       if constexpr (InsertsAhead<Engine, K, V>) {
-        this->run([&](Engine& engine) { engine.insert_ahead(key, value); });
+        this->run_write(key, [&](Engine& engine) { engine.insert_ahead(key, value); });
       } else {
         (void)this->insert(key, value);
       }

@@ -7,6 +7,7 @@
 
 #include <perdix/point_index.h>
 
+#include "index/common/running_change.h"
 #include "pool/forks.h"
 #include "pool/pool_core.h"
 #include "pool/run_call.h"
@@ -29,6 +30,15 @@ auto PointIndex<Engine, K, V>::run(Call call) const {
 }
 
 template <class Engine, Storable K, Storable V>
+template <class Call>
+auto PointIndex<Engine, K, V>::run_write(Key key, Call call) {
+  return run([&](Engine& engine) {
+    detail::index::refuse_nested_change(&engine, key);
+    return call(engine);
+  });
+}
+
+template <class Engine, Storable K, Storable V>
 PointIndex<Engine, K, V>::~PointIndex() = default;
 
 template <class Engine, Storable K, Storable V>
@@ -38,41 +48,42 @@ template <class Engine, Storable K, Storable V>
 PointIndex<Engine, K, V>& PointIndex<Engine, K, V>::operator=(PointIndex&&) noexcept = default;
 
 template <class Engine, Storable K, Storable V>
-void PointIndex<Engine, K, V>::put(Key key, Value value) {
-  run([&](Engine& engine) { engine.put(key, value); });
+void PointIndex<Engine, K, V>::put(KeyArgument key, ValueArgument value) {
+  run_write(key, [&](Engine& engine) { engine.put(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::insert(Key key, Value value) {
-  return run([&](Engine& engine) { return engine.insert(key, value); });
+bool PointIndex<Engine, K, V>::insert(KeyArgument key, ValueArgument value) {
+  return run_write(key, [&](Engine& engine) { return engine.insert(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::update(Key key, Value value) {
-  return run([&](Engine& engine) { return engine.update(key, value); });
+bool PointIndex<Engine, K, V>::update(KeyArgument key, ValueArgument value) {
+  return run_write(key, [&](Engine& engine) { return engine.update(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::erase(Key key) {
-  return run([&](Engine& engine) { return engine.erase(key); });
+bool PointIndex<Engine, K, V>::erase(KeyArgument key) {
+  return run_write(key, [&](Engine& engine) { return engine.erase(key); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::compare_exchange(Key key, std::optional<Value> expected,
-                                                std::optional<Value> desired) {
-  return run([&](Engine& engine) {
+bool PointIndex<Engine, K, V>::compare_exchange(KeyArgument key,
+                                                std::optional<ValueArgument> expected,
+                                                std::optional<ValueArgument> desired) {
+  return run_write(key, [&](Engine& engine) {
     if (!expected) return desired ? engine.insert(key, *desired) : !engine.contains(key);
     return desired ? engine.update_if(key, *expected, *desired) : engine.erase_if(key, *expected);
   });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::get(Key key, V& value) const {
+bool PointIndex<Engine, K, V>::get(KeyArgument key, V& value) const {
   return run([&](const Engine& engine) { return engine.get(key, value); });
 }
 
 template <class Engine, Storable K, Storable V>
-bool PointIndex<Engine, K, V>::contains(Key key) const {
+bool PointIndex<Engine, K, V>::contains(KeyArgument key) const {
   return run([&](const Engine& engine) { return engine.contains(key); });
 }
 

@@ -173,12 +173,8 @@ class Table::Compaction {
 };
 
 bool Table::compact(const Progress& progress) {
-  const auto stop_noting = [&](void*) {
-    const std::lock_guard lock(writers_);
-    erased_meanwhile_.end();
-  };
   return replace([&] {
-    const std::unique_ptr<void, decltype(stop_noting)> noting(this, stop_noting);
+    const ErasedMeanwhile::EndOfNoting noting(erased_meanwhile_, writers_);
     fold_lists(progress);
   });
 }

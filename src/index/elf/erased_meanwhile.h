@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -14,14 +15,27 @@ namespace perdix::detail::index::elf {
 
 class ErasedMeanwhile {
  public:
-  /// From now on erases are noted, until end().
+  /// The end of the noting, in whatever way a compact ends. Locks the writers' mutex for it.
+  class EndOfNoting {
+   public:
+    EndOfNoting(ErasedMeanwhile& erased, std::mutex& writers)
+        : erased_(erased), writers_(writers) {}
+    EndOfNoting(const EndOfNoting&) = delete;
+    EndOfNoting& operator=(const EndOfNoting&) = delete;
+    ~EndOfNoting() {
+      const std::lock_guard lock(writers_);
+      erased_.end();
+    }
+
+   private:
+    ErasedMeanwhile& erased_;
+    std::mutex& writers_;
+  };
+
+  /// From now on erases are noted, until an EndOfNoting.
   void begin() {
     noting_ = true;
     tids_.clear();
-  }
-  void end() {
-    noting_ = false;
-    tids_ = {};
   }
 
   /// Has room for one more TID, so that nothing can fail once the row is erased.
@@ -40,6 +54,11 @@ class ErasedMeanwhile {
   std::vector<Tid> take() { return std::exchange(tids_, {}); }
 
  private:
+  void end() {
+    noting_ = false;
+    tids_ = std::vector<Tid>();  // {} would keep the memory
+  }
+
   bool noting_ = false;
   std::vector<Tid> tids_;
 };

@@ -118,12 +118,8 @@ bool Table::build(std::span<const ElfColumnData> columns, const ElfBuildOptions&
 }
 
 bool Table::compact(const Progress& progress) {
-  const auto stop_noting = [&](void*) {
-    const std::lock_guard lock(writers_);
-    erased_meanwhile_.end();
-  };
   return replace([&] {
-    const std::unique_ptr<void, decltype(stop_noting)> noting(this, stop_noting);
+    const elf::ErasedMeanwhile::EndOfNoting noting(erased_meanwhile_, writers_);
     fold(progress);
   });
 }

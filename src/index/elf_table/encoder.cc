@@ -39,7 +39,7 @@ void ColumnEncoder::finish() {
 /// Without a dictionary the code is the key itself.
 void ColumnEncoder::number_words(std::vector<std::uint32_t>& ranks) {
   const auto words = sorted(numbers_);
-  numbers_ = {};
+  numbers_ = decltype(numbers_)();  // {} would keep the buckets
   const bool ranked = has_dictionary(type_);
   for (std::uint32_t rank = 0; const auto& [key, number] : words) {
     ranks[number] = ranked ? rank : static_cast<std::uint32_t>(key);
@@ -50,7 +50,7 @@ void ColumnEncoder::number_words(std::vector<std::uint32_t>& ranks) {
 
 void ColumnEncoder::number_strings(std::vector<std::uint32_t>& ranks) {
   const auto words = sorted(strings_);
-  strings_ = {};
+  strings_ = decltype(strings_)();  // {} would keep the buckets
   for (std::uint32_t rank = 0; const auto& [word, number] : words) {
     ranks[number] = rank++;
     bytes_ += word;

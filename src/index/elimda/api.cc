@@ -17,8 +17,9 @@ ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const IndexOptions
               pool, name, detail::index::elimda::kEngineName, options)) {}
 
 template <Storable K, Storable V>
-void ElimDa<K, V>::insert_ahead(Key key, Value value) {
-  this->run([&](detail::index::elimda::Map<K, V>& map) { map.insert_ahead(key, value); });
+void ElimDa<K, V>::insert_ahead(KeyArgument key, ValueArgument value) {
+  this->run_write(key,
+                  [&](detail::index::elimda::Map<K, V>& map) { map.insert_ahead(key, value); });
 }
 
 template class PointIndex<detail::index::elimda::Map<std::uint64_t, std::uint64_t>, std::uint64_t,

@@ -16,7 +16,7 @@ Image::Image(const Lists& lists, std::span<const Chosen> chosen) {
     copy(lists, chosen[i], words_.data() + places_[i].word);
   first_words_.resize(lists.first().copy_bytes() / sizeof(std::uint64_t));
   first_ = lists.first().copy(first_words_.data(), [&](Ref ref) { return replace(ref); });
-  places_ = {};
+  places_ = std::vector<Place>();  // {} would keep the memory, which no budget counts
 }
 
 /// The copy or outline of a list, if there is one.
