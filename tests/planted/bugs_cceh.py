@@ -93,9 +93,9 @@ BUGS = [
     Bug(
         "cceh: moved pairs count in the segment that they have left",
         CCEH_H,
-        "    return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);\n",
+        "    return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);\n",
         "    return key != 0 && ({planted} || "
-        "range.may_hold(KnownHash<K>::of(key), lazy_depth_));\n",
+        "range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_));\n",
         CCEH,
     ),
     Bug(
