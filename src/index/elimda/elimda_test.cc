@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <perdix/error.h>
+
 #include "index/elimda/test_map.h"
 #include "util/random.h"
 #include "util/test_directory.h"
+#include "util/test_hash.h"
 
 namespace perdix::detail::index::elimda {
 namespace {
@@ -101,6 +104,92 @@ TYPED_TEST(ElimDaTest, FreesAllWhenItIsDropped) {
   EXPECT_GT(TestAccess::segments(*map), 16u);
   map.drop();
   EXPECT_EQ(map.allocated(), empty);
+}
+
+/// What keys cost: the directory's depth, segments, and bytes of the pool and of DRAM.
+struct Cost {
+  unsigned depth, segments;
+  std::uint64_t pm_bytes, dram_bytes;
+};
+
+Cost cost_of(TestMap<Number, Number>& map) {
+  return {Reference::unpack(map.root().directory).depth, TestAccess::segments(*map),
+          map.allocated(), map->stats().dram_bytes};
+}
+
+TEST(ElimDa, ComputedCollisionsCostWhatRandomKeysCost) {
+  constexpr Number kPairs = 8192;
+  TestMap<Number, Number> usual(Shape{}), flooded(Shape{}), without_seed(Shape{});
+  without_seed.forget_seed();
+  util::Random random(1);
+  for (const Number key : util::numbers_that_hash_alike(kPairs)) {
+    usual->put(random(), key);
+    flooded->put(key, key);
+    without_seed->put(key, key);
+  }
+  const Cost of_usual = cost_of(usual), of_flooded = cost_of(flooded);
+  EXPECT_GE(cost_of(without_seed).depth, of_usual.depth + 8) << "the keys do not collide";
+  EXPECT_LE(of_flooded.depth, of_usual.depth + 1);
+  EXPECT_LE(of_flooded.segments, of_usual.segments + 2);
+  EXPECT_LE(of_flooded.pm_bytes, of_usual.pm_bytes * 5 / 4);
+  EXPECT_LE(of_flooded.dram_bytes, of_usual.dram_bytes * 5 / 4);
+  EXPECT_EQ(flooded->size(), kPairs);
+}
+
+TEST(ElimDa, EachIndexDrawsASeed) {
+  TestMap<Number, Number> map;
+  std::vector<std::uint64_t> seeds;
+  for (const std::string_view name : {"a", "b"}) {
+    auto handle = map.core().open_index(name, kEngineName, Kind::u64, Kind::u64);
+    seeds.push_back(open_root(map.core(), handle.root(), kSmall).seed);
+    EXPECT_EQ(open_root(map.core(), handle.root(), kSmall).seed, seeds.back());
+  }
+  EXPECT_NE(seeds[0], 0u);
+  EXPECT_NE(seeds[0], seeds[1]);
+}
+
+/// As a release before there were seeds has left it.
+TYPED_TEST(ElimDaTest, AnIndexWithoutASeedOpensAsBefore) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  TestMap<K, V> map;
+  map.forget_seed();
+  std::map<K, V> model;
+  for (Number round = 0; round < 3; ++round) {
+    for (Number i = round * 500; i < round * 500 + 1000; ++i) {
+      map->put(datum<K>(i), datum<V>(i + round));
+      model[datum<K>(i)] = datum<V>(i + round);
+    }
+    for (Number i = round; i < 400; i += 3)
+      ASSERT_EQ(map->erase(datum<K>(i)), model.erase(datum<K>(i)) == 1);
+    map.reopen();
+    EXPECT_EQ(TestAccess::hash_of(*map, View<K>(datum<K>(1))).bits,
+              util::hash(View<K>(datum<K>(1))));
+    EXPECT_EQ(map.root().magic, Root::kUnseededMagic);
+    expect_pairs(map, model);
+  }
+  map.expect_sound_pool();
+}
+
+TEST(ElimDa, ARootWhoseSeedDoesNotFitItsFormatIsRefused) {
+  TestMap<Number, Number> map;
+  const auto opens = [&] {
+    try {
+      (void)shape_of(map.core(), map.root());
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt);
+      return false;
+    }
+  };
+  EXPECT_TRUE(opens());
+  map.root().magic = Root::kUnseededMagic;
+  EXPECT_FALSE(opens());
+  map.root().seed = 0;
+  EXPECT_TRUE(opens());
+  map.root().magic = Root::kMagic;
+  EXPECT_FALSE(opens());
+  map.root().seed = kTestSeed;
 }
 
 TEST(ElimDa, GrowsToManyPairsOfTheDefaultShape) {
