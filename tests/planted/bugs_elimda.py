@@ -3,6 +3,8 @@
 from bug import (
     ELIM,
     ELIM_BACKUP,
+    ELIM_CREATION,
+    ELIM_DESTROY,
     ELIM_INSERT,
     ELIM_LOGS,
     ELIM_MODIFY,
@@ -13,6 +15,7 @@ from bug import (
     ELIM_SMO,
     ELIM_STRINGS,
     ELIM_TABLE,
+    ELIM_UNIT,
     Bug,
     drop,
     drop_part,
@@ -22,6 +25,36 @@ from bug import (
 )
 
 BUGS = [
+    # --- Creation ---
+    Bug(
+        "elimda: the seed comes after the index is there, and not durably",
+        ELIM_CREATION,
+        "  session.commit(pm::set_word(word, offset));\n",
+        "  session.commit(pm::set_word(word, offset));\n"
+        "  pool.pm().store(pool.at<Root>(offset)->seed, root.seed + 1);\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: an index that is opened again hashes without its seed",
+        ELIM_RECOVERY,
+        "      hash_(shape_.seed),\n",
+        "      hash_({planted} && !handle_.created() ? 0 : shape_.seed),\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: all indexes have one seed",
+        ELIM_CREATION,
+        "shape.seed != 0 ? shape.seed : draw_hash_seed()};\n",
+        "shape.seed != 0 ? shape.seed : {planted} ? 1 : draw_hash_seed()};\n",
+        ELIM_UNIT,
+    ),
+    Bug(
+        "elimda: a drop looks for copies without the seed",
+        ELIM_DESTROY,
+        "        hash_(shape_.seed),\n",
+        "        hash_({planted} ? 0 : shape_.seed),\n",
+        ELIM_STRINGS,
+    ),
     # --- Collecting logs ---
     Bug(
         "elimda: a pair counts before it is there",
