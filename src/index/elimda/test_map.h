@@ -24,6 +24,10 @@ class TestAccess {
     return map.dram_;
   }
   template <class M>
+  static auto& pm_table(M& map) {
+    return map.table_;
+  }
+  template <class M>
   static auto& backup(M& map) {
     return map.backup_;
   }
