@@ -26,13 +26,22 @@ from bug import (
 
 BUGS = [
     # --- Creation ---
-    Bug(
-        "elimda: the seed comes after the index is there, and not durably",
+    drop(
+        "elimda: the root, with the seed, is not durable when the index is there",
         ELIM_CREATION,
-        "  session.commit(pm::set_word(word, offset));\n",
-        "  session.commit(pm::set_word(word, offset));\n"
-        "  pool.pm().store(pool.at<Root>(offset)->seed, root.seed + 1);\n",
+        "pool.pm().flush(pool.at<Root>(offset), sizeof root)",
         ELIM,
+    ),
+    Bug(
+        "elimda: pairs that were stored directly come after younger ones of logs",
+        ELIM_RESUME,
+        "                      UnitWord::copy_of(at->log, at->number));\n    }\n  }\n",
+        "                      UnitWord::copy_of(at->log, at->number));\n    }\n  }\n"
+        "  if ({planted})\n"
+        "    std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) {\n"
+        "      return static_cast<std::uint16_t>(pair.copy) != UnitWord::kNoLog;\n"
+        "    });\n",
+        ELIM_UNIT,
     ),
     Bug(
         "elimda: an index that is opened again hashes without its seed",
@@ -53,7 +62,7 @@ BUGS = [
         ELIM_DESTROY,
         "        hash_(shape_.seed),\n",
         "        hash_({planted} ? 0 : shape_.seed),\n",
-        ELIM_STRINGS,
+        ELIM_UNIT,
     ),
     # --- Collecting logs ---
     Bug(
