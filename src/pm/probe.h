@@ -143,6 +143,12 @@ inline bool background_work() { return installed_probe() == nullptr; }
 /// Whether a pool remembers which file it is in. Not while a probe watches: an explorer opens
 /// images of one pool in several files.
 inline bool files_have_identity() { return installed_probe() == nullptr; }
+/// The seed of a new index's hashes. While a probe watches it is always the same, so that a run can
+/// be repeated, and keys can be chosen that share a place.
+inline constexpr std::uint64_t kWatchedHashSeed = 1;
+inline std::uint64_t hash_seed(std::uint64_t drawn) {
+  return installed_probe() == nullptr ? drawn : kWatchedHashSeed;
+}
 inline bool on_flush(const void* p, std::size_t n, const Site& site) {
   Probe* probe = installed_probe();
   return probe == nullptr || probe->on_flush(p, n, site);
@@ -183,6 +189,7 @@ inline std::uint64_t on_draw(std::uint64_t random) { return random; }
 inline bool background_reclamation() { return true; }
 inline bool background_work() { return true; }
 inline bool files_have_identity() { return true; }
+inline std::uint64_t hash_seed(std::uint64_t drawn) { return drawn; }
 inline bool on_flush(const void*, std::size_t, const Site&) { return true; }
 inline bool on_fence(const Site&) { return true; }
 inline bool on_publish_for_next(std::uint64_t&, std::uint64_t, const Site&) { return true; }

@@ -180,11 +180,13 @@ class LateResumer final : public QuietProbe {
   std::promise<void> holding_, release_, ended_;
 };
 
-/// Numbers of the second bucket of one segment, whatever its depth.
+/// Numbers of the second bucket of one segment, whatever its depth, in an index that was made while
+/// a probe watched.
 std::vector<Number> numbers_of_one_bucket(std::size_t count) {
+  const detail::index::elimda::Hasher hash_of(detail::pm::kWatchedHashSeed);
   std::vector<Number> numbers;
   for (Number number = 0; numbers.size() < count; ++number) {
-    const auto hash = detail::index::elimda::hash_of(number);
+    const auto hash = hash_of(number);
     if (hash.prefix(8) == 0 && hash.bucket(2) == 1) numbers.push_back(number);
   }
   return numbers;
@@ -205,6 +207,7 @@ TEST(ElimDaCopies, AreForgottenOnceBesideARelocation) {
     const std::vector<Number> numbers = numbers_of_one_bucket(16);
     {
       const Pool pool = Pool::create(path, pool_options);
+      const QuietProbe probe;  // so that the index has the seed for which the numbers were chosen
       Index index(pool, "t", options());
       for (int i = 0; i < 4; ++i) index.put(numbers[i], i);
     }

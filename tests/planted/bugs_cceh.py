@@ -6,6 +6,7 @@ from bug import (
     CCEH_DIRECTORY,
     CCEH_DIRECTORY_H,
     CCEH_H,
+    CCEH_OPENING,
     CCEH_RECOVERY,
     CCEH_SEARCH,
     CCEH_SMO,
@@ -93,9 +94,9 @@ BUGS = [
     Bug(
         "cceh: moved pairs count in the segment that they have left",
         CCEH_H,
-        "    return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);\n",
+        "    return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);\n",
         "    return key != 0 && ({planted} || "
-        "range.may_hold(KnownHash<K>::of(key), lazy_depth_));\n",
+        "range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_));\n",
         CCEH,
     ),
     Bug(
@@ -181,6 +182,35 @@ BUGS = [
         CCEH_RECOVERY,
         "pm.flush(pool.at<char>(segment), shape.segment_bytes())",
         CCEH,
+    ),
+    Bug(
+        "cceh: the seed comes after the index is there, and not durably",
+        CCEH_RECOVERY,
+        "  session.commit(pm::set_word(word, root));\n",
+        "  session.commit(pm::set_word(word, root));\n"
+        "  pm.store(pool.at<Root>(root)->seed, made.seed + 1);\n",
+        CCEH,
+    ),
+    Bug(
+        "cceh: an index that is opened again hashes without its seed",
+        CCEH_OPENING,
+        "      hash_(shape_.seed),\n",
+        "      hash_({planted} && !handle_.created() ? 0 : shape_.seed),\n",
+        CCEH,
+    ),
+    Bug(
+        "cceh: all indexes have one seed",
+        CCEH_RECOVERY,
+        "shape.seed != 0 ? shape.seed : draw_hash_seed()};\n",
+        "shape.seed != 0 ? shape.seed : {planted} ? 1 : draw_hash_seed()};\n",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh: a drop looks for moved pairs without the seed",
+        CCEH_DESTROY,
+        "        hash_(shape_.seed),\n",
+        "        hash_({planted} ? 0 : shape_.seed),\n",
+        CCEH_UNIT,
     ),
     swap_part(
         "cceh: a drop frees strings of moved pairs again",

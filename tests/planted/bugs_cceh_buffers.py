@@ -26,9 +26,10 @@ BUGS = [
     Bug(
         "cceh buffers: a lookup does not look into the buffer",
         CCEH_SEARCH,
-        "    std::optional<Word> value = buffered_value(seen, key);  "
+        "    std::optional<Word> value = buffered_value(seen, key, hash);  "
         "// first: it costs no line of PM\n",
-        "    std::optional<Word> value = {planted} ? std::nullopt : buffered_value(seen, key);\n",
+        "    std::optional<Word> value =\n"
+        "        {planted} ? std::nullopt : buffered_value(seen, key, hash);\n",
         CCEH_UNIT,
     ),
     Bug(

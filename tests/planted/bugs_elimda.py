@@ -3,6 +3,8 @@
 from bug import (
     ELIM,
     ELIM_BACKUP,
+    ELIM_CREATION,
+    ELIM_DESTROY,
     ELIM_INSERT,
     ELIM_LOGS,
     ELIM_MODIFY,
@@ -13,6 +15,7 @@ from bug import (
     ELIM_SMO,
     ELIM_STRINGS,
     ELIM_TABLE,
+    ELIM_UNIT,
     Bug,
     drop,
     drop_part,
@@ -22,6 +25,45 @@ from bug import (
 )
 
 BUGS = [
+    # --- Creation ---
+    drop(
+        "elimda: the root, with the seed, is not durable when the index is there",
+        ELIM_CREATION,
+        "pool.pm().flush(pool.at<Root>(offset), sizeof root)",
+        ELIM,
+    ),
+    Bug(
+        "elimda: pairs that were stored directly come after younger ones of logs",
+        ELIM_RESUME,
+        "                      UnitWord::copy_of(at->log, at->number));\n    }\n  }\n",
+        "                      UnitWord::copy_of(at->log, at->number));\n    }\n  }\n"
+        "  if ({planted})\n"
+        "    std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) {\n"
+        "      return static_cast<std::uint16_t>(pair.copy) != UnitWord::kNoLog;\n"
+        "    });\n",
+        ELIM_UNIT,
+    ),
+    Bug(
+        "elimda: an index that is opened again hashes without its seed",
+        ELIM_RECOVERY,
+        "      hash_(shape_.seed),\n",
+        "      hash_({planted} && !handle_.created() ? 0 : shape_.seed),\n",
+        ELIM,
+    ),
+    Bug(
+        "elimda: all indexes have one seed",
+        ELIM_CREATION,
+        "shape.seed != 0 ? shape.seed : draw_hash_seed()};\n",
+        "shape.seed != 0 ? shape.seed : {planted} ? 1 : draw_hash_seed()};\n",
+        ELIM_UNIT,
+    ),
+    Bug(
+        "elimda: a drop looks for copies without the seed",
+        ELIM_DESTROY,
+        "        hash_(shape_.seed),\n",
+        "        hash_({planted} ? 0 : shape_.seed),\n",
+        ELIM_UNIT,
+    ),
     # --- Collecting logs ---
     Bug(
         "elimda: a pair counts before it is there",

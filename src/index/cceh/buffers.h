@@ -55,15 +55,15 @@ auto WordTable<K>::buffer_of(const Seen& seen) const -> Buffer* {
 
 /// The number of the key's pair; -1 if it has none.
 template <class K>
-int WordTable<K>::find_buffered(const Buffer& buffer, Key key) const {
-  const Hash16 tag = Keys::hash16(key);
+int WordTable<K>::find_buffered(const Buffer& buffer, Key key, KeyHash hash) const {
+  const Hash16 tag = hash.tag();
   return buffer.find(tag, [&](unsigned i) { return keys_.equal(buffer.key(i), key, tag); });
 }
 
 template <class K>
-std::optional<Word> WordTable<K>::buffered_value(const Seen& seen, Key key) const {
+std::optional<Word> WordTable<K>::buffered_value(const Seen& seen, Key key, KeyHash hash) const {
   const Buffer* buffer = buffer_of(seen);
-  const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key);
+  const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key, hash);
   return i < 0 ? std::nullopt : std::optional(buffer->value(static_cast<unsigned>(i)));
 }
 
@@ -85,8 +85,9 @@ std::optional<bool> WordTable<K>::write_buffered(const Locked& locked, Buffer& b
 
 /// Adds a new key to the buffer of its segment.
 template <class K>
-auto WordTable<K>::add_buffered(const Locked& locked, Key key, NewValue value) -> Buffered {
-  if (buffers_ == nullptr || !buffers_->any() || is_zero(key)) return Buffered::refused;
+auto WordTable<K>::add_buffered(const Locked& locked, const Write& write, KeyHash hash)
+    -> Buffered {
+  if (buffers_ == nullptr || !buffers_->any() || is_zero(write.key)) return Buffered::refused;
   Buffer* buffer = buffer_of(locked);
   if (buffer == nullptr) buffer = give_buffer(locked);
   if (buffer == nullptr) return Buffered::refused;
@@ -97,7 +98,7 @@ auto WordTable<K>::add_buffered(const Locked& locked, Key key, NewValue value) -
   }
   if (!buffers_->admitted()) return Buffered::refused;
   if (buffer->empty_chain()) begin_chain(locked, *buffer);
-  records_.add(log(), *buffer, key, value, Keys::hash16(key));
+  records_.add(log(), *buffer, write.key, write.value, hash.tag());
   pairs_.add();
   return Buffered::added;
 }
@@ -308,7 +309,7 @@ void WordTable<K>::adopt_chain(const Locked& locked, wal::Owner owner, wal::Posi
     if (has_word(locked, key)) {
       interrupted = true;
     } else {
-      buffer.push(key, value, Keys::hash16_of_word(key));
+      buffer.push(key, value, KnownHash<K>::of(key, hash_).tag());
     }
   }
   buffer.records = static_cast<typename Buffer::Count>(logged.records);

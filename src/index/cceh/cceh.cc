@@ -43,7 +43,7 @@ std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash
   Locked locked;
   lock(locked, key, hash);
   Buffer* const buffer = buffer_of(locked);
-  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0)
+  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key, hash); i >= 0)
     return write_buffered(locked, *buffer, static_cast<unsigned>(i), write);
   const Slots slots = search(locked, key, hash);
   if (slots.found != nullptr) {
@@ -52,7 +52,7 @@ std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash
     return true;
   }
   if (mode == Mode::update) return false;
-  switch (add_buffered(locked, key, value)) {
+  switch (add_buffered(locked, write, hash)) {
     case Buffered::added: return true;
     case Buffered::merged: return std::nullopt;
     case Buffered::refused: break;
@@ -60,14 +60,16 @@ std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash
   Pair* free = slots.free;
   if (free == nullptr) free = make_room(locked, hash, slots.free_in_overflow);
   if (free == nullptr) return std::nullopt;
-  add(*free, key, value);
+  add(*free, write, hash);
   return true;
 }
 
 /// Fills a free slot. The value comes into its line before the key: so whatever prefix of the
 /// stores to it a crash leaves, the key is not there without its value.
 template <class K>
-void WordTable<K>::add(Pair& pair, Key key, NewValue value) {
+void WordTable<K>::add(Pair& pair, const Write& write, KeyHash hash) {
+  const Key key = write.key;
+  const NewValue value = write.value;
   if (all_inline()) {
     if constexpr (Keys::kInline) {
       pm().store(pair.value, value.word());  // not persisted: the same line as the commit
@@ -75,7 +77,7 @@ void WordTable<K>::add(Pair& pair, Key key, NewValue value) {
     }
   } else {
     alloc::Session session = pool_.allocator().session();
-    const Word key_word = is_zero(key) ? kThere : keys_.write(session, key, Keys::hash16(key));
+    const Word key_word = is_zero(key) ? kThere : keys_.write(session, key, hash.tag());
     const Word value_word = codec_.write(session, value);
     if (pm().commits_as_one()) {
       const std::array changes = {pm::set_word(pair.value, value_word),
@@ -126,7 +128,7 @@ bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
   Locked locked;
   lock(locked, key, hash);
   Buffer* const buffer = buffer_of(locked);
-  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0) {
+  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key, hash); i >= 0) {
     const auto at = static_cast<unsigned>(i);
     if (!value_is(buffer->value(at), expected)) return false;
     remove_buffered(*buffer, at);

@@ -54,6 +54,7 @@
 #include "index/common/value_codec.h"
 #include "pool/index_handle.h"
 #include "util/arena.h"
+#include "util/seeded_hash.h"
 #include "wal/log.h"
 
 namespace perdix::detail::index::cceh {
@@ -67,6 +68,8 @@ Shape shape_from(const IndexOptions& options);
 
 /// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
+/// The root block at an offset. Throws corrupt.
+Root& checked_root(pool::PoolCore& pool, pm::Offset offset);
 Shape shape_of(const pool::PoolCore& pool, const Root& root);
 
 /// The overflow of a segment. Throws corrupt.
@@ -76,12 +79,14 @@ std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow)
 template <class K>
 struct KnownHash {
   static constexpr unsigned kBits = 64;
-  static KeyHash of(Word word) { return hash_of(word); }
+  static KeyHash of(Word word, const util::SeededHash& hash) { return {hash(word)}; }
 };
 template <>
 struct KnownHash<std::string> {
   static constexpr unsigned kBits = 16;
-  static KeyHash of(Word word) { return {std::uint64_t{word_tag(word)} << 48}; }
+  static KeyHash of(Word word, const util::SeededHash&) {
+    return {std::uint64_t{word_tag(word)} << 48};
+  }
 };
 
 /// All of the table but what depends on the type of values, which are words here.
@@ -166,6 +171,7 @@ class WordTable : public pool::OpenIndex {
   std::optional<Word> find_zero() const;
 
   const Keys& keys() const { return keys_; }
+  KeyHash hash_of(Key key) const { return {hash_(key)}; }
 
  private:
   /// The segment, or the root block, whose latch is held.
@@ -204,7 +210,7 @@ class WordTable : public pool::OpenIndex {
   template <class Visit>
   bool for_each_slot(const Entry& entry, Visit visit) const;
   bool counts(Word key, HashRange range) const {
-    return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);
+    return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);
   }
   KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
   Seen see_root() const;
@@ -221,7 +227,7 @@ class WordTable : public pool::OpenIndex {
   bool try_write(const Write& write);
   std::optional<bool> write_segment(const Write& write, KeyHash hash);
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
-  void add(Pair& pair, Key key, NewValue value);
+  void add(Pair& pair, const Write& write, KeyHash hash);
   void replace(Pair& pair, NewValue value);
   void remove(Pair& pair);
 
@@ -253,11 +259,11 @@ class WordTable : public pool::OpenIndex {
 
   wal::Log& log() const { return *buffers_->log(); }
   Buffer* buffer_of(const Seen& seen) const;
-  int find_buffered(const Buffer& buffer, Key key) const;
-  std::optional<Word> buffered_value(const Seen& seen, Key key) const;
+  int find_buffered(const Buffer& buffer, Key key, KeyHash hash) const;
+  std::optional<Word> buffered_value(const Seen& seen, Key key, KeyHash hash) const;
   std::optional<bool> write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
                                      const Write& write);
-  Buffered add_buffered(const Locked& locked, Key key, NewValue value);
+  Buffered add_buffered(const Locked& locked, const Write& write, KeyHash hash);
   bool is_full(const Buffer& buffer) const;
   void begin_chain(const Locked& locked, Buffer& buffer);
   void remove_buffered(Buffer& buffer, unsigned i);
@@ -296,6 +302,7 @@ class WordTable : public pool::OpenIndex {
   pool::PoolCore& pool_;
   Root& root_;
   const Shape shape_;
+  const util::SeededHash hash_;
   const unsigned lazy_depth_;  // at most as many bits as a key's word tells
   Keys keys_;
   ValueCodec codec_;

@@ -13,6 +13,7 @@
 
 #include "index/cceh/test_map.h"
 #include "util/random.h"
+#include "util/test_hash.h"
 
 namespace perdix::detail::index::cceh {
 namespace {
@@ -32,9 +33,10 @@ std::string datum(std::uint64_t number) {
 
 /// Numbers whose hashes begin with the same twelve bits and want the same bucket of eight.
 std::vector<Number> alike(std::size_t count) {
+  const util::SeededHash seeded(kTestSeed);
   std::vector<Number> keys;
   for (Number key = 1; keys.size() < count; ++key) {
-    const KeyHash hash = hash_of(key);
+    const KeyHash hash{seeded(key)};
     if (hash.prefix(12) == 0 && hash.bucket(kSmall.buckets) == 0) keys.push_back(key);
   }
   return keys;
@@ -241,15 +243,15 @@ TEST(Cceh, MovedPairsStayUntilTheyAreOverwritten) {
   TestMap<Number, Number> map;
   Number key = 1;
   while (map.directory().log == 0) map->put(key, key), ++key;
-  const auto in_upper_half = [](const Pair& pair) {
-    return pair.key != 0 && hash_of(pair.key).bit(0) == 1;
+  const auto in_upper_half = [&](const Pair& pair) {
+    return pair.key != 0 && map.hash_of(pair.key).bit(0) == 1;
   };
   const auto left = [&] { return std::count_if(map.slots(0), map.slots(0) + 32, in_upper_half); };
   EXPECT_GT(left(), 0);
   EXPECT_EQ(map->size(), key - 1);
   map.expect_sound();
   while (map.directory().log == 1) {
-    if (hash_of(key).bit(0) == 0) map->put(key, key);
+    if (map.hash_of(key).bit(0) == 0) map->put(key, key);
     ++key;
   }
   map.expect_sound_pool();
@@ -257,6 +259,7 @@ TEST(Cceh, MovedPairsStayUntilTheyAreOverwritten) {
 
 /// Where the tag of a string tells too little, nothing of another segment is left behind.
 TEST(Cceh, DeepSegmentsAreWrittenAnew) {
+  const util::SeededHash seeded(kTestSeed);
   for (const unsigned lazy_depth : {0u, 2u, 64u}) {
     TestMap<std::string, std::string> map(Shape{8, lazy_depth});
     for (Number i = 0; i < 1000; ++i) map->put(datum<std::string>(i), "v");
@@ -266,7 +269,7 @@ TEST(Cceh, DeepSegmentsAreWrittenAnew) {
       for (unsigned slot = 0; slot < 32; ++slot) {
         const Word word = map.slots(i)[slot].key;
         const unsigned known = std::min(entry.depth, 16u);
-        moved += word != 0 && KnownHash<std::string>::of(word).prefix(known) !=
+        moved += word != 0 && KnownHash<std::string>::of(word, seeded).prefix(known) !=
                                   i >> (map.directory().log - known);
       }
     }
@@ -374,6 +377,95 @@ TEST(Cceh, KeysThatHashAlikeFindRoom) {
   for (const Number key : crowd) ASSERT_FALSE(map->contains(key));
 }
 
+/// What keys cost: the directory's depth, and the pairs for which their buckets had no place.
+struct Cost {
+  unsigned depth;
+  Number in_overflows;
+};
+
+Cost cost_of(TestMap<Number, Number>& map) {
+  Cost cost{map.directory().log, 0};
+  for (Number i = 0; i <= map.last_entry(); ++i) {
+    const Reference overflow = Reference::unpack(map.head(i).overflow);
+    if (overflow.offset != pm::kNull) cost.in_overflows += Number{1} << overflow.log;
+  }
+  return cost;
+}
+
+TEST(Cceh, ComputedCollisionsCostWhatRandomKeysCost) {
+  constexpr Number kPairs = 8192;
+  const std::vector<Number> computed = util::numbers_that_hash_alike(kPairs);
+  TestMap<Number, Number> usual(Shape{}), flooded(Shape{}), without_seed(Shape{});
+  without_seed.forget_seed();
+  util::Random random(1);
+  for (const Number key : computed) {
+    usual->put(random(), key);
+    flooded->put(key, key);
+    without_seed->put(key, key);
+  }
+  EXPECT_GT(cost_of(without_seed).in_overflows, kPairs / 2) << "the keys do not collide";
+  EXPECT_EQ(cost_of(flooded).in_overflows, 0u);
+  EXPECT_LE(cost_of(flooded).depth, cost_of(usual).depth + 1);
+  EXPECT_EQ(flooded->size(), kPairs);
+}
+
+TEST(Cceh, EachIndexDrawsASeed) {
+  TestMap<Number, Number> map;
+  std::vector<std::uint64_t> seeds;
+  for (const std::string_view name : {"a", "b"}) {
+    auto handle = map.core().open_index(name, kEngineName, Kind::u64, Kind::u64);
+    seeds.push_back(open_root(map.core(), handle.root(), kSmall).seed);
+    EXPECT_EQ(open_root(map.core(), handle.root(), kSmall).seed, seeds.back());
+  }
+  EXPECT_NE(seeds[0], 0u);
+  EXPECT_NE(seeds[0], seeds[1]);
+}
+
+/// As a release before there were seeds has left it.
+TYPED_TEST(CcehTest, AnIndexWithoutASeedOpensAsBefore) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  for (const Technique technique : kTechniques) {
+    TestMap<K, V> map(kSmall, {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    map.forget_seed();
+    std::map<K, V> model;
+    for (Number round = 0; round < 3; ++round) {
+      for (Number i = round * 500; i < round * 500 + 1000; ++i) {
+        map->put(datum<K>(i), datum<V>(i + round));
+        model[datum<K>(i)] = datum<V>(i + round);
+      }
+      for (Number i = round; i < 400; i += 3)
+        ASSERT_EQ(map->erase(datum<K>(i)), model.erase(datum<K>(i)) == 1);
+      map.reopen();
+      EXPECT_EQ(map.hash_of(datum<K>(1)).bits, util::hash(View<K>(datum<K>(1))));
+      EXPECT_EQ(map.root().magic, Root::kUnseededMagic);
+      expect_pairs(map, model);
+    }
+    map.expect_sound_pool();
+  }
+}
+
+TEST(Cceh, ARootWhoseSeedDoesNotFitItsFormatIsRefused) {
+  TestMap<Number, Number> map;
+  const auto opens = [&] {
+    try {
+      (void)checked_root(map.core(), map.core().offset(&map.root()));
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt);
+      return false;
+    }
+  };
+  EXPECT_TRUE(opens());
+  map.root().magic = Root::kUnseededMagic;
+  EXPECT_FALSE(opens());
+  map.root().seed = 0;
+  EXPECT_TRUE(opens());
+  map.root().magic = Root::kMagic;
+  EXPECT_FALSE(opens());
+  map.root().seed = kTestSeed;
+}
+
 TEST(Cceh, LooksUpManyKeysAtOnce) {
   TestMap<std::string, Number> map;
   std::vector<std::string> names;
@@ -421,7 +513,7 @@ TEST(Cceh, CheckFindsDamage) {
   const Entry leader = Entry::unpack(map.entry(first));
   Pair* pair = map.slots(first);
   while (pair->key == 0 ||
-         hash_of(pair->key).prefix(leader.depth) != first >> (depth - leader.depth))
+         map.hash_of(pair->key).prefix(leader.depth) != first >> (depth - leader.depth))
     ++pair;
   const Pair kept = *pair;
   pair->key = 0;
@@ -429,7 +521,7 @@ TEST(Cceh, CheckFindsDamage) {
   *pair = kept;
   EXPECT_EQ(problems(), 0u);
 
-  Pair& far = map.slots(first)[(hash_of(kept.key).bucket(8) + kProbe) % 8 * kBucketPairs];
+  Pair& far = map.slots(first)[(map.hash_of(kept.key).bucket(8) + kProbe) % 8 * kBucketPairs];
   const Pair replaced = far;
   far = kept;
   EXPECT_GT(problems(), 0u) << "a pair is twice there, and too far from its bucket";

@@ -48,7 +48,7 @@ void WordTable<K>::check_pair(const Seen& seen, const Pair& pair, Checked& check
   }
   const Key key = keys_.view(pair.key);
   const KeyHash hash = hash_of(key);
-  checked.expect(Keys::hash16_of_word(pair.key) == Keys::hash16(key),
+  checked.expect(KnownHash<K>::of(pair.key, hash_).tag() == hash.tag(),
                  "segment {:#x}: a key has another one's tag", segment);
   checked.expect(hash.prefix(seen.range.depth) == seen.range.prefix,
                  "segment {:#x}: a pair belongs to another segment (H4)", segment);

@@ -25,9 +25,9 @@ class Destroyer {
   Destroyer(pool::PoolCore& pool, std::uint64_t& word, Kind value_kind)
       : pool_(pool),
         word_(word),
-        root_(pool::checked_by_magic<Root>(pool, pm::load(word), "a root", Root::kMagic,
-                                           pm::kLineSize)),
+        root_(checked_root(pool, pm::load(word))),
         shape_(shape_of(pool, root_)),
+        hash_(shape_.seed),
         lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
         values_(pool, value_kind) {
     // Not once the directory is gone: only a part of the log may be left.
@@ -88,7 +88,7 @@ class Destroyer {
 
   bool counts(const Pair& pair, HashRange range) const {
     const Word key = pm::load(pair.key);
-    return key != 0 && range.may_hold(KnownHash<K>::of(key), lazy_depth_);
+    return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);
   }
 
   /// Moves the pairs of the segment's chain into slots, if it has any. A crash before the END
@@ -141,6 +141,7 @@ class Destroyer {
   std::uint64_t& word_;
   Root& root_;
   const Shape shape_;
+  const util::SeededHash hash_;
   const unsigned lazy_depth_;
   const ValueCodec values_;
   std::optional<wal::Log> log_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "index/cceh/cceh.h"
@@ -14,19 +15,11 @@
 
 namespace perdix::detail::index::cceh {
 
-/// The order in which pairs are shown.
-template <class K>
-struct ByHash {
-  bool operator()(View<K> a, View<K> b) const {
-    const KeyHash of_a = hash_of(a), of_b = hash_of(b);
-    return of_a.bits != of_b.bits ? of_a.bits < of_b.bits : a < b;
-  }
-};
-
 inline constexpr unsigned kShownAtOnce = 256;
 
+/// read_batch() sorts pairs by their hashes, so that no key may be like the one before it.
 template <class K, class V>
-struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce, ByHash<K>> {};
+struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce, std::not_equal_to<>> {};
 
 /// How far a call has come.
 template <class K, class V>
@@ -63,7 +56,7 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   pairs.reserve(cursor.pairs.size());
   for (const Pair& pair : cursor.pairs) {
     const Key key = this->keys().view(pair.key);
-    const KeyHash hash = hash_of(key);
+    const KeyHash hash = this->hash_of(key);
     if (cursor.from && hash.bits == cursor.at.bits && key < Key(*cursor.from)) continue;
     pairs.push_back({hash, key, pair.value});
   }

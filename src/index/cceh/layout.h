@@ -3,7 +3,8 @@
 //
 // Invariants, which check.h verifies and recovery relies on. They hold at every crash point once
 // the allocator's records have been resolved (docs/durability/cceh.md):
-//   H1. The index's root word is the offset of the root block. Its shape never changes.
+//   H1. The index's root word is the offset of the root block. Its shape never changes, nor does
+//       the seed of its hashes.
 //   H2. The directory has 2^depth entries, of which *leaders* decide: entry 0 is one, and behind a
 //       leader of depth d comes the entry 2^(depth - d) further on. A leader names the segment of
 //       all hashes that begin with its number's first d bits. So one store of a leader splits a
@@ -85,7 +86,8 @@ struct Entry {
 /// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. `log` is the commit word
 /// of the log, `numbers` is moved ahead of the drawn numbers. The rest is constant.
 struct Root {
-  static constexpr std::uint64_t kMagic = 0x3154'4f52'4845'4343;  // "CCEHROT1"
+  static constexpr std::uint64_t kMagic = 0x3254'4f52'4845'4343;          // "CCEHROT2"
+  static constexpr std::uint64_t kUnseededMagic = 0x3154'4f52'4845'4343;  // "CCEHROT1"
 
   std::uint64_t magic;
   std::uint32_t buckets;     ///< of a segment
@@ -94,7 +96,7 @@ struct Root {
   std::uint64_t log;         ///< of write buffers; 0: the index never had any
   Pair zero;
   std::uint64_t numbers;  ///< of segments: those up to it may have been in use
-  std::uint64_t reserved;
+  std::uint64_t seed;     ///< of hashes; 0 if the magic number is that of a root without one
 };
 
 /// The first line of a segment. The buckets follow, a line each.

@@ -6,6 +6,7 @@
 
 #include <perdix/error.h>
 
+#include "index/common/hash_seed.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::cceh {
@@ -38,7 +39,7 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
                   0,
                   {0, 0},
                   0,
-                  0};
+                  shape.seed != 0 ? shape.seed : draw_hash_seed()};
   pm.zero(pool.at<char>(segment), shape.segment_bytes());
   pm.copy(pool.at<char>(segment), &head, sizeof head);
   pm.copy(pool.at<char>(directory), &leader, sizeof leader);
@@ -69,11 +70,19 @@ Shape shape_from(const IndexOptions& options) {
 
 Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   if (pm::load(word) == pm::kNull) create(pool, word, shape);
-  return pool::checked_by_magic<Root>(pool, pm::load(word), "a root", Root::kMagic, pm::kLineSize);
+  return checked_root(pool, pm::load(word));
+}
+
+Root& checked_root(pool::PoolCore& pool, pm::Offset offset) {
+  const auto is_root = [](const Root& root) {
+    const bool seeded = pm::load(root.seed) != 0;
+    return pm::load(root.magic) == (seeded ? Root::kMagic : Root::kUnseededMagic);
+  };
+  return pool::checked<Root>(pool, offset, "a root", is_root, pm::kLineSize);
 }
 
 Shape shape_of(const pool::PoolCore& pool, const Root& root) {
-  const Shape shape{root.buckets, root.lazy_depth};
+  const Shape shape{root.buckets, root.lazy_depth, root.seed};
   if (!is_possible(shape)) pool::throw_corrupt(pool, "a root", pool.offset(&root));
   return shape;
 }

@@ -20,6 +20,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& 
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
       shape_(shape_of(pool_, root_)),
+      hash_(shape_.seed),
       lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
       keys_(pool_),
       codec_(pool_, value_kind),

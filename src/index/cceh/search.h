@@ -69,7 +69,7 @@ bool WordTable<K>::for_each_slot(const Entry& entry, Visit visit) const {
 template <class K>
 Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
   if (seen.entry.offset == pm::kNull) return pm::load(root_.zero.key) != 0 ? &root_.zero : nullptr;
-  const Hash16 tag = Keys::hash16(key);
+  const Hash16 tag = hash.tag();
   Pair* found = nullptr;
   const auto visit = [&](Pair& pair) {
     if (!keys_.equal(pm::load(pair.key), key, tag)) return false;
@@ -89,7 +89,7 @@ Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
 template <class K>
 std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
   for (;; seen = see(key, hash)) {
-    std::optional<Word> value = buffered_value(seen, key);  // first: it costs no line of PM
+    std::optional<Word> value = buffered_value(seen, key, hash);  // first: it costs no line of PM
     if (!value) {
       if (const Pair* pair = find_in(seen, key, hash)) value = pm::load(pair->value);
     }

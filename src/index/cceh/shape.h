@@ -1,4 +1,5 @@
 // The numbers of an index that its creation decides, and which part of a key's hash decides what.
+// Keys are hashed with a seed of the index's own (util/seeded_hash.h).
 //
 //   bits of the hash   decide
 //   63 ...             the segment (as many as its depth); the first 16 are the tag of a string
@@ -8,25 +9,22 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "index/cceh/layout.h"
-#include "util/hash.h"
+#include "index/common/codec.h"
 
 namespace perdix::detail::index::cceh {
 
 struct KeyHash {
   std::uint64_t bits = 0;
 
+  Hash16 tag() const { return static_cast<Hash16>(bits >> 48); }
   std::uint64_t prefix(unsigned depth) const { return depth == 0 ? 0 : bits >> (64 - depth); }
   unsigned bit(unsigned depth) const { return static_cast<unsigned>(bits >> (63 - depth) & 1); }
   unsigned bucket(unsigned buckets) const {
     return static_cast<unsigned>((bits & 0xffff'ffff) * buckets >> 32);
   }
 };
-
-inline KeyHash hash_of(std::uint64_t key) { return {util::hash(key)}; }
-inline KeyHash hash_of(std::string_view key) { return {util::hash(key)}; }
 
 /// All hashes that begin with the same `depth` bits.
 struct HashRange {
@@ -52,6 +50,7 @@ struct HashRange {
 struct Shape {
   unsigned buckets = 254;    ///< of a segment
   unsigned lazy_depth = 64;  ///< H4
+  std::uint64_t seed = 0;    ///< of hashes; 0: an old index has none, a new one draws it
 
   bool operator==(const Shape&) const = default;
 

@@ -43,7 +43,8 @@ Pair* WordTable<K>::make_room(const Locked& locked, KeyHash hash, Pair* free_in_
 /// The bit at `depth` of the hash of a pair that counts.
 template <class K>
 unsigned WordTable<K>::bit_of(Word key, unsigned depth) const {
-  return depth < lazy_depth_ ? KnownHash<K>::of(key).bit(depth) : hash_of_word(key).bit(depth);
+  return depth < lazy_depth_ ? KnownHash<K>::of(key, hash_).bit(depth)
+                             : hash_of_word(key).bit(depth);
 }
 
 /// Whether a split parts what fills the buckets of a hash, and the directory may have room for it.

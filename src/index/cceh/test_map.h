@@ -13,6 +13,9 @@ namespace perdix::detail::index::cceh {
 /// Eight buckets in a segment; halves of strings and numbers are rewritten from three bits on.
 inline constexpr Shape kSmall{8, 3};
 
+/// Of indexes whose shape has none, so that a test does the same in each run.
+inline constexpr std::uint64_t kTestSeed = 7;
+
 template <class K, class V>
 class TestMap : public TestPool<TestMap<K, V>> {
  public:
@@ -20,6 +23,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
 
   explicit TestMap(const Shape& shape = kSmall, const IndexOptions& options = {})
       : shape_(shape), options_(options) {
+    if (shape_.seed == 0) shape_.seed = kTestSeed;
     open();
   }
 
@@ -37,6 +41,15 @@ class TestMap : public TestPool<TestMap<K, V>> {
     close();
     open();
   }
+
+  /// Makes an empty index one from before there were seeds.
+  void forget_seed() {
+    root().magic = Root::kUnseededMagic;
+    root().seed = 0;
+    reopen_index();
+  }
+
+  KeyHash hash_of(View<K> key) { return {util::SeededHash(root().seed)(key)}; }
 
   Root& root() { return *core().template at<Root>(root_); }
   Reference directory() { return Reference::unpack(root().directory); }
@@ -60,7 +73,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   }
   void close() { map_.reset(); }
 
-  const Shape shape_;
+  Shape shape_;
   IndexOptions options_;
   std::optional<Map<K, V>> map_;
   pm::Offset root_ = pm::kNull;

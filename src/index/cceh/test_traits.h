@@ -37,6 +37,7 @@ struct TestTraits {
       .buffered = IndexOptions{.dram_budget = 40'000,
                                .technique = Technique::boc,
                                .cceh = {.segment_bytes = 576, .lazy_depth = 3}},
+      .seeded = true,
       .joins_empty = true,
   };
 };

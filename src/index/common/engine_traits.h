@@ -39,6 +39,9 @@ struct EngineTraits {
   /// With which it has write buffers, or a cached way to nodes. None: it never has any.
   std::optional<IndexOptions> buffered = std::nullopt;
 
+  /// It hashes keys with a seed of the index's own; `crowds` is of that hash.
+  bool seeded = false;
+
   /// Leaves are joined only where one has no pair left, and the pool is full.
   bool joins_empty = false;
 };

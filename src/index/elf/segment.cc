@@ -6,7 +6,6 @@
 
 #include "index/elf/dead_rows.h"
 #include "pool/checked.h"
-#include "util/hash.h"
 
 namespace perdix::detail::index::elf {
 namespace {
@@ -79,7 +78,7 @@ void Segment::enter(std::uint32_t i) {
 
 std::uint32_t Segment::place_of(const std::uint32_t* values) const {
   const std::string_view bytes(reinterpret_cast<const char*>(values), dimensions_ * sizeof *values);
-  return static_cast<std::uint32_t>(util::hash(bytes)) & (places_ - 1);
+  return static_cast<std::uint32_t>(hash_(bytes)) & (places_ - 1);
 }
 
 }  // namespace perdix::detail::index::elf

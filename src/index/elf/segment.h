@@ -13,10 +13,12 @@
 #include <mutex>
 #include <span>
 
+#include "index/common/hash_seed.h"
 #include "index/elf/layout.h"
 #include "index/elf/node.h"
 #include "index/elf/shape.h"
 #include "pool/pool_core.h"
+#include "util/seeded_hash.h"
 
 namespace perdix::detail::index::elf {
 
@@ -79,6 +81,7 @@ class Segment {
   const std::uint64_t first_;
   const std::uint32_t dimensions_;
   const std::uint32_t capacity_;
+  const util::SeededHash hash_{draw_hash_seed()};
   const std::uint32_t places_;  // of the hash table: a power of two, at least twice the capacity
   SegmentLayout* layout_;
   std::uint64_t* dead_;

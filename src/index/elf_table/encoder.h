@@ -9,15 +9,29 @@
 // Not thread-safe. Keys of strings refer to bytes that must outlive finish().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "index/common/hash_seed.h"
 #include "index/elf_table/key.h"
+#include "util/seeded_hash.h"
 
 namespace perdix::detail::index::elf_table {
+
+/// Values are the user's. Without a seed they could be chosen to share a place. Not noexcept: then
+/// libstdc++ keeps the hashes, which cost more for strings than their room.
+template <class T>
+class ValueHash {
+ public:
+  std::size_t operator()(T value) const noexcept(false) { return hash_(value); }
+
+ private:
+  util::SeededHash hash_{draw_hash_seed()};
+};
 
 class ColumnEncoder {
  public:
@@ -47,8 +61,8 @@ class ColumnEncoder {
 
   const ElfType type_;
   std::vector<std::uint32_t> codes_;  // before finish(): keys numbered as they first came
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
-  std::unordered_map<std::string_view, std::uint32_t> strings_;
+  std::unordered_map<std::uint64_t, std::uint32_t, ValueHash<std::uint64_t>> numbers_;
+  std::unordered_map<std::string_view, std::uint32_t, ValueHash<std::string_view>> strings_;
   std::uint64_t cardinality_ = 0;
   std::vector<std::uint64_t> keys_;
   std::string bytes_;

@@ -22,6 +22,7 @@ class Destroyer {
         root_(root),
         word_(word),
         shape_(shape_of(pool, root)),
+        hash_(shape_.seed),
         keys_(pool),
         codec_(pool, value_kind),
         backup_(pool, root, shape_),
@@ -90,7 +91,7 @@ class Destroyer {
 
   /// Whether the table has the same pair: then the strings are the table's (E7).
   bool is_in_table(const Pair& pair) const {
-    const KeyHash hash = hash_of(keys_.view(pm::load(pair.key)));
+    const KeyHash hash = hash_(keys_.view(pm::load(pair.key)));
     const Reference at = table_.directory();
     Reference segment;
     for (std::uint64_t i = 0; i <= hash.prefix(at.depth);) {
@@ -179,6 +180,7 @@ class Destroyer {
   Root& root_;
   std::uint64_t& word_;
   const Shape shape_;
+  const Hasher hash_;
   const Codec<K> keys_;
   const ValueCodec codec_;
   BackupLog backup_;

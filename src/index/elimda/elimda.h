@@ -219,6 +219,7 @@ class WordIndex : public pool::OpenIndex {
     return table_.pairs(place.segment->offset, place.at)[slot];
   }
   Signature signature_of(Word key) const;
+  KeyHash hash_of(Key key) const { return hash_(key); }
   KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
 
   // get_many.h
@@ -364,6 +365,7 @@ class WordIndex : public pool::OpenIndex {
   pool::PoolCore& pool_;
   Root& root_;
   const Shape shape_;
+  const Hasher hash_;
   const FingerprintCode code_;
   Keys keys_;
   ValueCodec codec_;

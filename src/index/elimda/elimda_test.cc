@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <perdix/error.h>
+
 #include "index/elimda/test_map.h"
 #include "util/random.h"
 #include "util/test_directory.h"
+#include "util/test_hash.h"
 
 namespace perdix::detail::index::elimda {
 namespace {
@@ -103,6 +106,117 @@ TYPED_TEST(ElimDaTest, FreesAllWhenItIsDropped) {
   EXPECT_EQ(map.allocated(), empty);
 }
 
+/// As if a crash had come between the relocation of a pair and the end of its copy (E7): the
+/// strings are the table's.
+TEST(ElimDa, ADropFreesTheStringsOfAPairAndItsCopyOnce) {
+  TestMap<std::string, std::string> map;
+  map.drop();
+  const std::uint64_t empty = map.allocated();
+  for (Number i = 1; i <= 500; ++i) map->put(datum<std::string>(i), datum<std::string>(i));
+  auto& table = TestAccess::pm_table(*map);
+  auto& backup = TestAccess::backup(*map);
+  BackupLog::Unit unit = 0;
+  while (backup.words(unit)[0] != 0) ASSERT_LT(++unit, backup.units());
+  unsigned copied = 0;
+  table.for_each_leader([&](std::uint64_t, Reference leader) {
+    for (unsigned slot = 0; slot < kSmall.p_pairs && copied < kSmall.unit_pairs; ++slot) {
+      if (!table.live(leader.offset, 0, slot)) continue;
+      backup.pairs(unit)[copied++] = table.pairs(leader.offset, 0)[slot];
+    }
+  });
+  ASSERT_EQ(copied, kSmall.unit_pairs);
+  backup.words(unit)[0] = UnitWord{0xf, UnitWord::kNoLog, 0}.pack();
+  map.drop();
+  EXPECT_EQ(map.allocated(), empty);
+  map.expect_sound_pool();
+}
+
+/// What keys cost: the directory's depth, segments, and bytes of the pool and of DRAM.
+struct Cost {
+  unsigned depth, segments;
+  std::uint64_t pm_bytes, dram_bytes;
+};
+
+Cost cost_of(TestMap<Number, Number>& map) {
+  return {Reference::unpack(map.root().directory).depth, TestAccess::segments(*map),
+          map.allocated(), map->stats().dram_bytes};
+}
+
+TEST(ElimDa, ComputedCollisionsCostWhatRandomKeysCost) {
+  constexpr Number kPairs = 8192;
+  TestMap<Number, Number> usual(Shape{}), flooded(Shape{}), without_seed(Shape{});
+  without_seed.forget_seed();
+  util::Random random(1);
+  for (const Number key : util::numbers_that_hash_alike(kPairs)) {
+    usual->put(random(), key);
+    flooded->put(key, key);
+    without_seed->put(key, key);
+  }
+  const Cost of_usual = cost_of(usual), of_flooded = cost_of(flooded);
+  EXPECT_GE(cost_of(without_seed).depth, of_usual.depth + 8) << "the keys do not collide";
+  EXPECT_LE(of_flooded.depth, of_usual.depth + 1);
+  EXPECT_LE(of_flooded.segments, of_usual.segments + 2);
+  EXPECT_LE(of_flooded.pm_bytes, of_usual.pm_bytes * 5 / 4);
+  EXPECT_LE(of_flooded.dram_bytes, of_usual.dram_bytes * 5 / 4);
+  EXPECT_EQ(flooded->size(), kPairs);
+}
+
+TEST(ElimDa, EachIndexDrawsASeed) {
+  TestMap<Number, Number> map;
+  std::vector<std::uint64_t> seeds;
+  for (const std::string_view name : {"a", "b"}) {
+    auto handle = map.core().open_index(name, kEngineName, Kind::u64, Kind::u64);
+    seeds.push_back(open_root(map.core(), handle.root(), kSmall).seed);
+    EXPECT_EQ(open_root(map.core(), handle.root(), kSmall).seed, seeds.back());
+  }
+  EXPECT_NE(seeds[0], 0u);
+  EXPECT_NE(seeds[0], seeds[1]);
+}
+
+/// As a release before there were seeds has left it.
+TYPED_TEST(ElimDaTest, AnIndexWithoutASeedOpensAsBefore) {
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
+  TestMap<K, V> map;
+  map.forget_seed();
+  std::map<K, V> model;
+  for (Number round = 0; round < 3; ++round) {
+    for (Number i = round * 500; i < round * 500 + 1000; ++i) {
+      map->put(datum<K>(i), datum<V>(i + round));
+      model[datum<K>(i)] = datum<V>(i + round);
+    }
+    for (Number i = round; i < 400; i += 3)
+      ASSERT_EQ(map->erase(datum<K>(i)), model.erase(datum<K>(i)) == 1);
+    map.reopen();
+    EXPECT_EQ(TestAccess::hash_of(*map, View<K>(datum<K>(1))).bits,
+              util::hash(View<K>(datum<K>(1))));
+    EXPECT_EQ(map.root().magic, Root::kUnseededMagic);
+    expect_pairs(map, model);
+  }
+  map.expect_sound_pool();
+}
+
+TEST(ElimDa, ARootWhoseSeedDoesNotFitItsFormatIsRefused) {
+  TestMap<Number, Number> map;
+  const auto opens = [&] {
+    try {
+      (void)shape_of(map.core(), map.root());
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::corrupt);
+      return false;
+    }
+  };
+  EXPECT_TRUE(opens());
+  map.root().magic = Root::kUnseededMagic;
+  EXPECT_FALSE(opens());
+  map.root().seed = 0;
+  EXPECT_TRUE(opens());
+  map.root().magic = Root::kMagic;
+  EXPECT_FALSE(opens());
+  map.root().seed = kTestSeed;
+}
+
 TEST(ElimDa, GrowsToManyPairsOfTheDefaultShape) {
   Shape shape;
   TestMap<Number, Number> map(shape);
@@ -172,8 +286,13 @@ TEST(ElimDa, GivesBackWhatIsEmpty) {
 }
 
 /// Collecting logs that a run with persistent caches has left are emptied where caches are
-/// volatile, and are there again afterwards.
-TEST(ElimDa, KeepsItsPairsWhenTheDomainChanges) {
+/// volatile, and are there again afterwards. With some seeds a bucket has pairs of one key that
+/// came in runs of both kinds, and keeps them in DRAM over several openings.
+class ElimDaDomains : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(ElimDaDomains, PairsAreKeptWhenTheDomainChanges) {
+  Shape shape = kSmall;
+  shape.seed = GetParam();
   const testing_files::TempDirectory folder;
   const auto open = [&](bool volatile_caches) {
     PoolOptions options;
@@ -186,7 +305,7 @@ TEST(ElimDa, KeepsItsPairsWhenTheDomainChanges) {
     Pool pool = open(round % 2 == 1);
     std::optional<Map<Number, Number>> opened;
     opened.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), IndexOptions{},
-                   kSmall);
+                   shape);
     auto* map = &*opened;
     expect_pairs(map, model);
     for (Number i = 0; i < 70; ++i) {
@@ -200,6 +319,8 @@ TEST(ElimDa, KeepsItsPairsWhenTheDomainChanges) {
     EXPECT_EQ(map->check().problems, std::vector<std::string>());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ElimDaDomains, testing::Range<std::uint64_t>(1, 9));
 
 /// A unit that takes pairs one at a time makes durable only the words that have some. The others
 /// may be of its earlier use, as a copy of a log.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,26 +20,15 @@
 
 namespace perdix::detail::index::elimda {
 
-/// The order in which pairs of one bucket are shown.
-template <class K>
-struct ByHash {
-  static bool less(KeyHash a, View<K> a_key, KeyHash b, View<K> b_key) {
-    return a.bits != b.bits ? a.bits < b.bits : a_key < b_key;
-  }
-  bool operator()(View<K> a, View<K> b) const { return less(hash_of(a), a, hash_of(b), b); }
-};
-
-/// A pair, with its hash at hand.
+/// A pair, with its hash at hand. Pairs of one bucket are shown in this order.
 template <class K>
 struct Hashed {
   KeyHash hash;
   View<K> key;
   Word value;
 
-  Hashed(View<K> the_key, Word the_value)
-      : hash(hash_of(the_key)), key(the_key), value(the_value) {}
   friend bool operator<(const Hashed& a, const Hashed& b) {
-    return ByHash<K>::less(a.hash, a.key, b.hash, b.key);
+    return a.hash.bits != b.hash.bits ? a.hash.bits < b.hash.bits : a.key < b.key;
   }
 };
 
@@ -53,9 +43,10 @@ void keep_first_of_each_key(std::vector<Hashed<K>>& pairs) {
 
 inline constexpr unsigned kShownAtOnce = 256;
 
+/// read_batch() sorts pairs by their hashes, so that no key may be like the one before it.
 template <class K>
 template <class V>
-struct WordIndex<K>::EachBatch : Batch<K, V, kShownAtOnce, ByHash<K>> {};
+struct WordIndex<K>::EachBatch : Batch<K, V, kShownAtOnce, std::not_equal_to<>> {};
 
 /// How far a call has come.
 template <class K>
@@ -75,6 +66,7 @@ struct WordIndex<K>::Cursor {
 template <class K>
 auto WordIndex<K>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<K>> {
   std::vector<Hashed<K>> pairs;
+  const auto add = [&](Key key, Word value) { pairs.push_back({hash_of(key), key, value}); };
   const Bucket& bucket = *place.bucket;
   std::vector<std::uint16_t> entries;
   entries.reserve(bucket.entries());
@@ -83,12 +75,12 @@ auto WordIndex<K>::pairs_of_bucket(const Place& place) const -> std::vector<Hash
   for (const std::uint16_t entry : entries) {
     if (code_.killed(entry)) continue;
     const Pair& pair = p_pair(place, code_.slot(entry));
-    pairs.emplace_back(keys_.view(pm::load(pair.key)), pm::load(pair.value));
+    add(keys_.view(pm::load(pair.key)), pm::load(pair.value));
     // A writer may be about to make the value durable; it must not be seen before.
     if (volatile_caches_ && bucket.has_unpersisted()) pm().persist(&pair.value, sizeof pair.value);
   }
   for (unsigned i = 0; i < bucket.d_count(); ++i) {
-    if (bucket.d_live(i)) pairs.emplace_back(keys_.view(bucket.d_key(i)), bucket.d_value(i));
+    if (bucket.d_live(i)) add(keys_.view(bucket.d_key(i)), bucket.d_value(i));
   }
   keep_first_of_each_key(pairs);
   return pairs;
@@ -103,7 +95,7 @@ auto WordIndex<K>::pairs_of_log(unsigned log, const Cursor& cursor) const
     const Key key = keys_.view(word);
     const KeyHash hash = hash_of(key);
     if (!within(cursor, hash)) return;
-    if (const Found found = find(key, hash)) pairs.emplace_back(key, found.value);
+    if (const Found found = find(key, hash)) pairs.push_back({hash, key, found.value});
   };
   const LogLine& line = logs_.line(log);
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {

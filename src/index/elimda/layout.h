@@ -2,7 +2,8 @@
 // paper, 3.2). How it is written: docs/durability/elimda.md.
 //
 // Invariants, which check.h verifies and recovery relies on. They hold at every crash point:
-//   E1. The index's root word is the offset of the root block. Its shape never changes.
+//   E1. The index's root word is the offset of the root block. Its shape never changes, nor does
+//       the seed of its hashes.
 //   E2. The directory has 2^depth entries, of which only *leaders* count: entry 0, and behind a
 //       leader of depth d the entry 2^(depth - d) further on. A leader names the segment of all
 //       hashes that begin with its number's first d bits. So one store of a leader splits a
@@ -41,7 +42,8 @@ struct alignas(16) Pair {
 
 /// Where everything else is found. All but `directory`, `log_area` and `chunks` is constant.
 struct Root {
-  static constexpr std::uint64_t kMagic = 0x3154'4f4f'5241'4445;  // "EDAROOT1"
+  static constexpr std::uint64_t kMagic = 0x3254'4f4f'5241'4445;          // "EDAROOT2"
+  static constexpr std::uint64_t kUnseededMagic = 0x3154'4f4f'5241'4445;  // "EDAROOT1"
 
   std::uint64_t magic;
   std::uint32_t logs;             ///< collecting logs, a power of two
@@ -53,7 +55,7 @@ struct Root {
   std::uint64_t directory;  ///< a Reference; the commit word of doubling
   pm::Offset log_area;      ///< 0: none yet
   pm::Offset chunks;        ///< the newest chunk of the backup log; 0: none
-  std::uint64_t reserved;
+  std::uint64_t seed;       ///< of hashes; 0 if the magic number is that of a root without one
 };
 
 /// Offset of a directory or a segment, and its depth. One store changes both. offset | depth << 48.

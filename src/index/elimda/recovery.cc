@@ -9,6 +9,7 @@
 
 #include <perdix/error.h>
 
+#include "index/common/hash_seed.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elimda {
@@ -67,7 +68,7 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
                   Reference{make_table(pool, session, shape), 0}.pack(),
                   pm::kNull,
                   pm::kNull,
-                  0};
+                  shape.seed != 0 ? shape.seed : draw_hash_seed()};
   pool.pm().copy(pool.at<Root>(offset), &root, sizeof root);
   pool.pm().flush(pool.at<Root>(offset), sizeof root);  // durable before the commit
   session.commit(pm::set_word(word, offset));
@@ -98,8 +99,10 @@ Shape shape_from(const IndexOptions& options) {
 }
 
 Shape shape_of(const pool::PoolCore& pool, const Root& root) {
-  const Shape shape{root.logs, root.unit_pairs, root.d_pairs, root.p_pairs, root.segment_buckets};
-  if (pm::load(root.magic) != Root::kMagic || !possible(shape))
+  const Shape shape{root.logs,    root.unit_pairs,      root.d_pairs,
+                    root.p_pairs, root.segment_buckets, root.seed};
+  const std::uint64_t magic = shape.seed != 0 ? Root::kMagic : Root::kUnseededMagic;
+  if (pm::load(root.magic) != magic || !possible(shape))
     pool::throw_corrupt(pool, "a root", pool.offset(&root));
   return shape;
 }

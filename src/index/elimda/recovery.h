@@ -19,6 +19,7 @@ WordIndex<K>::WordIndex(pool::IndexHandle handle, Kind value_kind, const Shape& 
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
       shape_(shape_of(pool_, root_)),
+      hash_(shape_.seed),
       code_(shape_, options.elimda.fingerprint_bits),
       keys_(pool_),
       codec_(pool_, value_kind),

@@ -110,6 +110,8 @@ auto WordIndex<K>::cold_pairs(const Segment& segment) const -> std::vector<ColdP
   if (cold == nullptr) return pairs;
   const unsigned first_log = shape_.log_of({segment.first_hash()});
   const unsigned last_log = shape_.log_of({segment.next_hash() - 1});
+  // First: one of them was looked for before it was stored, so another of its key is younger.
+  add_cold_pairs(pairs, segment, cold->mixed);
   if (segment.depth > shape_.log_bits()) {
     add_cold_pairs(pairs, segment, sorted_pairs(*cold, first_log));
   } else {
@@ -120,7 +122,6 @@ auto WordIndex<K>::cold_pairs(const Segment& segment) const -> std::vector<ColdP
                       UnitWord::copy_of(at->log, at->number));
     }
   }
-  add_cold_pairs(pairs, segment, cold->mixed);
   return pairs;
 }
 

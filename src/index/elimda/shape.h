@@ -1,5 +1,5 @@
 // The numbers of an index that its creation decides, what follows from them, and which part of a
-// key's hash decides what.
+// key's hash decides what. Keys are hashed with a seed of the index's own (util/seeded_hash.h).
 //
 //   bits of the hash   decide
 //   63 ...             the segment (as many as its depth), and the collecting log
@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "index/elimda/layout.h"
-#include "util/hash.h"
+#include "util/seeded_hash.h"
 
 namespace perdix::detail::index::elimda {
 
@@ -33,20 +33,30 @@ struct KeyHash {
   }
 };
 
-inline KeyHash hash_of(std::uint64_t key) { return {util::hash(key)}; }
+/// Hashes the keys of one index.
+class Hasher {
+ public:
+  explicit Hasher(std::uint64_t seed) : hash_(seed) {}
 
-/// The empty string's signature is 0: its word has no tag.
-inline KeyHash hash_of(std::string_view key) {
-  const std::uint64_t bits = util::hash(key);
-  return {key.empty() ? bits & ~(std::uint64_t{0xffff} << 32) : bits};
-}
+  KeyHash operator()(std::uint64_t key) const { return {hash_(key)}; }
+
+  /// The empty string's signature is 0: its word has no tag.
+  KeyHash operator()(std::string_view key) const {
+    const std::uint64_t bits = hash_(key);
+    return {key.empty() ? bits & ~(std::uint64_t{0xffff} << 32) : bits};
+  }
+
+ private:
+  const util::SeededHash hash_;
+};
 
 struct Shape {
   unsigned logs = 8192;
   unsigned unit_pairs = 16;
   unsigned d_pairs = 16;
   unsigned p_pairs = 256;
-  unsigned buckets = 15;  ///< P-buckets of a segment
+  unsigned buckets = 15;   ///< P-buckets of a segment
+  std::uint64_t seed = 0;  ///< of hashes; 0: an old index has none, a new one draws it
 
   static constexpr unsigned kMaxUnitPairs = 256;
 

@@ -13,6 +13,9 @@ namespace perdix::detail::index::elimda {
 /// Four logs of four pairs, P-buckets of sixteen pairs, two in a segment.
 inline constexpr Shape kSmall{4, 4, 4, 16, 2};
 
+/// Of indexes whose shape has none, so that a test does the same in each run.
+inline constexpr std::uint64_t kTestSeed = 7;
+
 /// Looks into a map.
 class TestAccess {
  public:
@@ -21,12 +24,20 @@ class TestAccess {
     return map.dram_;
   }
   template <class M>
+  static auto& pm_table(M& map) {
+    return map.table_;
+  }
+  template <class M>
   static auto& backup(M& map) {
     return map.backup_;
   }
   template <class M>
   static auto& logs(M& map) {
     return map.logs_;
+  }
+  template <class M, class Key>
+  static KeyHash hash_of(M& map, Key key) {
+    return map.hash_of(key);
   }
   template <class M>
   static unsigned segments(M& map) {
@@ -40,6 +51,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   using TestPool<TestMap>::core;
 
   explicit TestMap(const Shape& shape = kSmall, bool in_background = false) : shape_(shape) {
+    if (shape_.seed == 0) shape_.seed = kTestSeed;
     options_.resume_in_background = in_background;
     open();
   }
@@ -55,6 +67,13 @@ class TestMap : public TestPool<TestMap<K, V>> {
     close();
     open();
   }
+  /// Makes an empty index one from before there were seeds.
+  void forget_seed() {
+    root().magic = Root::kUnseededMagic;
+    root().seed = 0;
+    reopen_index();
+  }
+
   Root& root() { return *core().template at<Root>(root_); }
 
  private:
@@ -68,7 +87,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   }
   void close() { map_.reset(); }
 
-  const Shape shape_;
+  Shape shape_;
   IndexOptions options_;
   std::optional<Map<K, V>> map_;
   pm::Offset root_ = pm::kNull;

@@ -85,7 +85,7 @@ unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, Low
   while (made.count < std::min<std::size_t>(pairs.size(), alloc::kMaxBlocks)) {
     const Key key = keys_.view(pairs[made.count].pair.key);
     if (made.count > 0 && behind != nullptr && !(key < key_of(*behind))) break;
-    const unsigned height = std::min({height_of_hash(util::hash(key)), highest + 1, kMaxHeight});
+    const unsigned height = std::min({wanted_height(key), highest + 1, kMaxHeight});
     highest = std::max(highest, height);
     made.heights[made.count] = height;
     made.nodes[made.count++] = pool_.template at<Node>(session.reserve(node_bytes(height)));

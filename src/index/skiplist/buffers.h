@@ -134,8 +134,7 @@ std::optional<bool> WordList<K>::write_new(LatchSet& held, Node& owner, const Wr
   }
   // A tall node would divide the pairs of the buffer.
   Buffer* const buffer = buffer_of(owner);
-  if (buffer != nullptr && !buffer->empty_chain() &&
-      height_of_hash(util::hash(write.key)) >= kTall) {
+  if (buffer != nullptr && !buffer->empty_chain() && wanted_height(write.key) >= kTall) {
     merge(held, owner, *buffer);
     return std::nullopt;
   }

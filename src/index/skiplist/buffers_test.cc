@@ -34,10 +34,11 @@ TYPED_TEST(SkipListBufferKinds, DoesAsAMapDoes) {
 
 /// The key of a tall node that all of `count` keys behind it have in their range, and these.
 std::vector<Number> tall_node_range(unsigned count) {
+  const util::SeededHash hash(kTestSeed);
   for (Number first = 1;; ++first) {
     std::vector<Number> keys = {first};
-    if (height_of_hash(util::hash(first)) < kTall) continue;
-    while (keys.size() <= count && height_of_hash(util::hash(keys.back() + 1)) < kTall)
+    if (height_of_hash(hash(first)) < kTall) continue;
+    while (keys.size() <= count && height_of_hash(hash(keys.back() + 1)) < kTall)
       keys.push_back(keys.back() + 1);
     if (keys.size() > count) return keys;
   }

@@ -51,7 +51,8 @@ inline Node& checked_head(const pool::PoolCore& pool, pm::Offset offset) {
 
 /// The height of the node of a key with this hash. One node in four has a second level, one in four
 /// of these a third, and so on: each level takes two bits of the hash. So a key that is inserted
-/// again gets the same height.
+/// again gets the same height. The hash has a seed that each opening draws: a caller cannot choose
+/// keys whose nodes are all low, among which a search would go from node to node.
 inline unsigned height_of_hash(std::uint64_t hash) {
   constexpr unsigned kBitsPerLevel = 2;
   const unsigned zeros = static_cast<unsigned>(std::countl_zero(hash));

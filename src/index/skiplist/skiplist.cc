@@ -13,7 +13,6 @@
 #include "index/skiplist/search.h"
 #include "index/skiplist/shortcut.h"
 #include "index/skiplist/tower.h"
-#include "util/hash.h"
 
 namespace perdix::detail::index::skiplist {
 
@@ -41,7 +40,7 @@ bool WordList<K>::try_write(const Write& write) {
 template <class K>
 std::optional<bool> WordList<K>::write_node(const Write& write, Erased& erased) {
   const Key key = write.key;
-  const unsigned wanted = height_of_hash(util::hash(key));
+  const unsigned wanted = wanted_height(key);
   const Path path = trace(key, wanted >= kTall);
   if (has_key(path.at[0].next, key, Keys::hash16(key)))
     return replace(*path.at[0].next, write, erased);

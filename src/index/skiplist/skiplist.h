@@ -50,6 +50,7 @@
 #include "epoch/guard.h"
 #include "index/common/batch.h"
 #include "index/common/codec.h"
+#include "index/common/hash_seed.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
 #include "index/common/pair_records.h"
@@ -64,6 +65,7 @@
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
 #include "util/arena.h"
+#include "util/seeded_hash.h"
 #include "wal/log.h"
 
 namespace perdix::detail::index::skiplist {
@@ -117,8 +119,9 @@ class WordList : public pool::OpenIndex {
     const NewValue* expected;
   };
 
-  /// Opens or creates the index behind the handle.
-  WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
+  /// Opens or creates the index behind the handle. `seed`: of the hashes that decide on heights.
+  WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
+           std::uint64_t seed);
 
   /// `expected`: the value that is replaced or removed, null if it may be any.
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
@@ -208,6 +211,7 @@ class WordList : public pool::OpenIndex {
   Neighbours descend(Bound bound) const;
   Neighbours descend_from_head(Bound bound) const;
   Path trace(Key key, bool tall, unsigned at_least = 0) const;
+  unsigned wanted_height(Key key) const { return height_of_hash(hash_(key)); }
   bool has_key(const Node* node, Key key, Hash16 hash) const {
     return node != nullptr && keys_.equal(pm::load(node->key), key, hash);
   }
@@ -391,6 +395,7 @@ class WordList : public pool::OpenIndex {
   Keys keys_;
   ValueCodec codec_;
   Latches latches_;
+  const util::SeededHash hash_;  // decides on heights
   // At least as many levels as the head has links to nodes. Links that are being made under the
   // head's latch may be more.
   mutable std::atomic<unsigned> levels_;
@@ -414,7 +419,11 @@ class List final : public TypedTree<WordList<K>, K, V> {
 
   /// Opens or creates the index behind the handle.
   explicit List(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Base(std::move(handle), kKindOf<V>, options) {}
+      : List(std::move(handle), options, draw_hash_seed()) {}
+
+  /// The same with the seed that decides on the heights of nodes: tests choose keys by them.
+  List(pool::IndexHandle handle, const IndexOptions& options, std::uint64_t seed)
+      : Base(std::move(handle), kKindOf<V>, options, seed) {}
 
   /// At most `limit` pairs.
   void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;

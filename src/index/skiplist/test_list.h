@@ -8,9 +8,12 @@
 
 #include "index/common/test_pool.h"
 #include "index/skiplist/skiplist.h"
-#include "util/hash.h"
+#include "util/seeded_hash.h"
 
 namespace perdix::detail::index::skiplist {
+
+/// Decides on the heights of nodes, for keys_of_height().
+inline constexpr std::uint64_t kTestSeed = 7;
 
 template <class K, class V>
 class TestList : public TestPool<TestList<K, V>> {
@@ -96,7 +99,7 @@ class TestList : public TestPool<TestList<K, V>> {
   void open() {
     auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
     const std::uint64_t& root = handle.root();
-    list_.emplace(std::move(handle), options_);
+    list_.emplace(std::move(handle), options_, kTestSeed);
     root_ = root;
   }
   void close() { list_.reset(); }
@@ -115,9 +118,10 @@ inline std::string text_of(std::uint64_t i) { return std::string(i % 5, 'p') + s
 /// already.
 inline std::vector<std::uint64_t> keys_of_height(unsigned height, std::size_t count,
                                                  std::uint64_t from = 0) {
+  const util::SeededHash hash(kTestSeed);
   std::vector<std::uint64_t> keys;
   for (std::uint64_t key = from; keys.size() < count; ++key) {
-    if (height_of_hash(util::hash(key)) == height) keys.push_back(key);
+    if (height_of_hash(hash(key)) == height) keys.push_back(key);
   }
   return keys;
 }

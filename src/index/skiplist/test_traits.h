@@ -30,6 +30,7 @@ struct TestTraits {
       .uses_background = false,
       .magic = "SNODE1",
       .buffered = IndexOptions{.dram_budget = 20'000, .technique = Technique::boc},
+      .seeded = true,
   };
 };
 

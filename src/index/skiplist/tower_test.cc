@@ -9,6 +9,7 @@
 
 #include "index/skiplist/test_list.h"
 #include "util/random.h"
+#include "util/test_hash.h"
 
 namespace perdix::detail::index::skiplist {
 namespace {
@@ -26,12 +27,26 @@ TEST(SkipListTowers, HeightsFollowTheHash) {
 TEST(SkipListTowers, OneInFourIsHigher) {
   std::array<unsigned, kMaxHeight + 2> at_least{};
   constexpr Number kKeys = 1 << 20;
+  const util::SeededHash hash(kTestSeed);
   for (Number key = 0; key < kKeys; ++key) {
-    for (unsigned height = height_of_hash(util::hash(key)); height > 0; --height)
-      ++at_least[height];
+    for (unsigned height = height_of_hash(hash(key)); height > 0; --height) ++at_least[height];
   }
   for (unsigned height = 1; at_least[height] > 4000; ++height)
     EXPECT_NEAR(static_cast<double>(at_least[height + 1]) / at_least[height], 0.25, 0.02) << height;
+}
+
+/// Keys whose hashes without a seed begin with ones: all their nodes would be of one level.
+TEST(SkipListTowers, ComputedKeysDoNotMakeAListWithoutTowers) {
+  constexpr Number kKeys = 8192;
+  Numbers list;
+  for (Number i = 0; i < kKeys; ++i) {
+    const Number key = util::number_of_hash(~i);
+    ASSERT_EQ(height_of_hash(util::hash(key)), 1u);
+    list->put(key, i);
+  }
+  Number at_least = kKeys;
+  for (unsigned level = 0; level < 5; ++level, at_least = at_least / 4 * 3 / 4)
+    EXPECT_GE(list.nodes(level).size(), at_least) << level;
 }
 
 /// A list of few keys is not higher than it needs to be.

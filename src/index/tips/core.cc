@@ -12,11 +12,8 @@
 #include "epoch/guard.h"
 #include "index/common/retry.h"
 #include "pool/pool_core.h"
-#include "util/hash.h"
 
 namespace perdix::detail::index::tips {
-
-std::uint64_t Core::hash_of(std::string_view key) { return util::hash(key); }
 
 Core::KeyWord::KeyWord(std::string_view key, Kind kind) {
   if (kind == Kind::u64) {

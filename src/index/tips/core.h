@@ -38,6 +38,7 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/hash_seed.h"
 #include "index/common/resumption.h"
 #include "index/tips/cache.h"
 #include "index/tips/damage.h"
@@ -52,6 +53,7 @@
 #include "pool/background.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
+#include "util/seeded_hash.h"
 #include "util/striped_counter.h"
 
 namespace perdix::detail::index::tips {
@@ -172,7 +174,7 @@ class Core {
     if (kind == Kind::u64) return {reinterpret_cast<const char*>(&word), sizeof word};
     return reinterpret_cast<const Bytes*>(word)->view();
   }
-  static std::uint64_t hash_of(std::string_view key);
+  std::uint64_t hash_of(std::string_view key) const { return hash_(key); }
 
   // core.cc
   template <class Use>
@@ -261,7 +263,8 @@ class Core {
   const Guest plugin_;
   const Kinds kinds_;
   const Settings settings_;
-  void* index_;  // the plug-in's object
+  void* index_;                                    // the plug-in's object
+  const util::SeededHash hash_{draw_hash_seed()};  // of keys in the cache
 
   mutable Uno uno_;
   mutable OperationLogs logs_;

@@ -7,6 +7,8 @@
 #include <perdix/index.h>
 
 #include "index/common/codec.h"
+#include "pm/probe.h"
+#include "util/seeded_hash.h"
 
 namespace perdix::testing {
 namespace {
@@ -23,10 +25,20 @@ std::string key_of(Kind kind, std::uint64_t i) {
   return std::to_string(i) + std::string(kPadding[i % kPadding.size()], 'x');
 }
 
-detail::index::Hash16 hash_of(Kind kind, const std::string& key) {
-  return kind == Kind::u64 ? detail::index::Codec<std::uint64_t>::hash16(decode_u64(key))
-                           : detail::index::Codec<std::string>::hash16(key);
-}
+/// Hashes as an engine does in an index that is made while a probe watches.
+class Hash {
+ public:
+  explicit Hash(const detail::index::EngineTraits& engine)
+      : hash_(engine.seeded ? detail::pm::kWatchedHashSeed : 0) {}
+
+  detail::index::Hash16 operator()(Kind kind, const std::string& key) const {
+    const std::uint64_t bits = kind == Kind::u64 ? hash_(decode_u64(key)) : hash_(key);
+    return static_cast<detail::index::Hash16>(bits >> 48);
+  }
+
+ private:
+  const detail::util::SeededHash hash_;
+};
 
 /// The first kIndexKeys keys that are wanted.
 template <class Predicate>
@@ -58,7 +70,8 @@ const std::vector<std::string>& any_keys(Kind kind) {
 
 std::vector<std::string> crowded_keys(Kind kind, const detail::index::EngineTraits& engine) {
   if (engine.crowds == nullptr) return any_keys(kind);
-  return find_keys(kind, [&](const std::string& key) { return engine.crowds(hash_of(kind, key)); });
+  const Hash hash(engine);
+  return find_keys(kind, [&](const std::string& key) { return engine.crowds(hash(kind, key)); });
 }
 
 }  // namespace perdix::testing
