@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSpaces = "spaces";
 constexpr std::string_view kBatch = "batch";
+constexpr std::string_view kPartial = "partial";
 constexpr std::uint32_t kGone = ~std::uint32_t{0};  // in place of a record's size
 
 // Bytes of a batch from which on it may not fit into the reserve of Refusal, twice and in pieces.
@@ -74,6 +75,7 @@ Catalogue::Catalogue(const Pool& pool)
       meta_(Index::open_or_create(pool, info_of("perdix:meta"))) {
   complete_batch(pool);
   load_spaces();
+  partial_ = marked_partial_ = meta_->get(kPartial).has_value();
 }
 
 void Catalogue::complete_batch(const Pool& pool) {
@@ -134,6 +136,7 @@ void Catalogue::apply_one_by_one(std::span<const KeyChange> changes) {
 }
 
 void Catalogue::apply(std::vector<KeyChange> changes) {
+  mark_partial();
   if (spaces_changed_) changes.insert(changes.begin(), {std::string(), stored_spaces()});
   if (changes.size() == 1) {
     apply_one(changes.front());
@@ -141,6 +144,19 @@ void Catalogue::apply(std::vector<KeyChange> changes) {
     apply_batch(changes);
   }
   spaces_changed_ = false;
+  mark_whole();
+}
+
+void Catalogue::mark_partial() {
+  if (!partial_ || marked_partial_) return;
+  meta_->put(kPartial, "1");
+  marked_partial_ = true;
+}
+
+void Catalogue::mark_whole() {
+  if (partial_ || !marked_partial_) return;
+  meta_->erase(kPartial);
+  marked_partial_ = false;
 }
 
 void Catalogue::apply_batch(std::span<const KeyChange> changes) {

@@ -1,6 +1,7 @@
 #include "events.h"
 
 #include <cstdlib>
+#include <optional>
 
 #include "module.h"
 
@@ -27,16 +28,30 @@ void handle_start(Context* context, Call call) noexcept {
   }
 }
 
+/// None for the end of a load.
+std::optional<Restorer::Source> source_of(std::uint64_t event) {
+  switch (event) {
+    case REDISMODULE_SUBEVENT_LOADING_RDB_START: return Restorer::Source::rdb_file;
+    case REDISMODULE_SUBEVENT_LOADING_AOF_START: return Restorer::Source::append_only_file;
+    case REDISMODULE_SUBEVENT_LOADING_REPL_START: return Restorer::Source::primary;
+    default: return std::nullopt;
+  }
+}
+
 void on_loading(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   handle_start(context, [&] {
-    const bool begins = event == REDISMODULE_SUBEVENT_LOADING_RDB_START ||
-                        event == REDISMODULE_SUBEVENT_LOADING_AOF_START ||
-                        event == REDISMODULE_SUBEVENT_LOADING_REPL_START;
-    module().write_through().set_loading(begins);
-    if (begins) return module().restorer().on_loading();
-    module().restorer().on_loaded(context);
+    Restorer& restorer = module().restorer();
+    const std::optional<Restorer::Source> source = source_of(event);
+    module().write_through().set_loading(source.has_value());
+    if (source) return restorer.on_loading(context, *source);
+    restorer.on_loaded(context, event == REDISMODULE_SUBEVENT_LOADING_ENDED);
     module().write_through().commit(context);
   });
+}
+
+void on_role(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
+  if (event != REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) return;
+  handle_start(context, [&] { module().restorer().on_promotion(context); });
 }
 
 void on_first_turn(void*) {
@@ -116,6 +131,7 @@ void on_shutdown(Context* context, RedisModuleEvent, std::uint64_t, void*) {
 
 void subscribe_to_events(Context* context) {
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Loading, on_loading);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_ReplicationRoleChanged, on_role);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_ForkChild, on_fork);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_FlushDB, on_flush);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_SwapDB, on_swap);

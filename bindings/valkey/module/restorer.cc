@@ -45,6 +45,40 @@ void set_text_directly(Context* context, const Record& record, std::string_view 
   if (record.expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), record.expires);
 }
 
+/// Whether the server is a replica, or a node of a cluster that is to become one: it does not call
+/// itself one before its first routine.
+bool will_be_replica(Context* context) {
+  if (is_replica()) return true;
+  if (!is_in_cluster()) return false;
+  int flags = 0;
+  return RedisModule_GetClusterNodeInfo(context, RedisModule_GetMyClusterID(), nullptr, nullptr,
+                                        nullptr, &flags) == REDISMODULE_OK &&
+         (flags & REDISMODULE_NODE_SLAVE) != 0;
+}
+
+bool replicate(Context* context, const char* host, const char* port) {
+  return !CallReply(RedisModule_Call(context, "REPLICAOF", "cc", host, port)).is_error();
+}
+
+/// Makes a replica ask its primary for all keys: a server that was none for a moment has a place in
+/// a stream of its own only.
+bool follow_anew(Context* context) {
+  RedisModuleServerInfoData* info = RedisModule_GetServerInfo(context, "replication");
+  const auto field = [&](const char* name) {
+    const char* value = RedisModule_ServerInfoGetFieldC(info, name);
+    return std::string(value != nullptr ? value : "");
+  };
+  const std::string host = field("master_host");
+  const std::string port = field("master_port");
+  RedisModule_FreeServerInfo(context, info);
+  return replicate(context, "NO", "ONE") && replicate(context, host.c_str(), port.c_str());
+}
+
+/// Makes replicas, and a node of a cluster that becomes one, ask for all keys.
+bool change_identity(Context* context) {
+  return !CallReply(RedisModule_Call(context, "DEBUG", "c", "CHANGE-REPL-ID")).is_error();
+}
+
 bool cluster_is_up(Context* context) {
   const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
   return reply.bytes().find("cluster_state:ok") != std::string_view::npos;
@@ -59,34 +93,85 @@ Restorer::Restorer(const Settings& settings, Catalogue& catalogue, Tables& table
       tables_(tables),
       reaper_(reaper),
       write_through_(write_through),
-      pool_knows_(!catalogue.is_new()) {}
+      pool_knows_(!catalogue.is_new() && (!catalogue.is_partial() || settings.serves_partial())) {}
 
 void Restorer::check(Context* context) {
   for_each_database(context, [&](int) {
     server_has_keys_ = server_has_keys_ || RedisModule_DbSize(context) > 0;
   });
-  if (server_has_keys_ && pool_knows_)
+  if (server_has_keys_ && !catalogue_.is_new())
     throw Error(Errc::already_exists,
                 "the server has keys, and the pool has those of another run: load the module with "
                 "the server's start, or give it a new pool");
+  if (is_of_no_use() && !will_be_replica(context))
+    throw Error(Errc::truncated,
+                "the pool has a part of a primary's keys, since its server ended in the middle of "
+                "a full synchronisation; start the server as a replica, or load the module with "
+                "`partial serve` to go on with that part");
+}
+
+/// Whether the pool has a part of a primary's keys, which must not be served.
+bool Restorer::is_of_no_use() const {
+  return catalogue_.is_partial() && !settings_.serves_partial();
 }
 
 void Restorer::begin(Context* context) {
   if (server_has_keys_) finish(context);
 }
 
-void Restorer::on_loading() {
+void Restorer::on_loading(Context* context, Source source) {
   loading_ = true;
   loaded_ = true;
+  synchronising_ = source == Source::primary;
+  has_stale_place_ = source == Source::rdb_file && pool_knows_ && settings_.keeps_native_keys();
+  if (!synchronising_) return;
+  write_through_.set_whole(false);
+  if (!withholds_) return;
+  // The server does not have what the pool still has, so what it empties now is no flush of that.
+  write_through_.flush(context, Catalogue::kAllDatabases);
+  write_through_.commit(context);
+  tables_.drop_orphans();
 }
 
-void Restorer::on_loaded(Context* context) {
+void Restorer::on_loaded(Context* context, bool complete) {
   loading_ = false;
   if (starting_) finish(context);
+  if (synchronising_ && complete) {
+    withholds_ = false;
+    write_through_.set_whole(true);
+  }
+  synchronising_ = false;
+}
+
+void Restorer::on_promotion(Context* context) {
+  if (withholds_) {
+    failed_ = true;
+    throw Error(Errc::truncated,
+                "the server was promoted before its primary had sent all keys, and its pool has a "
+                "part of them: load the module with `partial serve` to go on with that part");
+  }
+  if (write_through_.is_whole()) return;
+  log(context, "warning", "the server was promoted, and may lack keys of its former primary");
+  write_through_.set_whole(true);
 }
 
 void Restorer::on_first_turn(Context* context) {
   if (starting_ && !loading_) finish(context);
+  if (has_stale_place_) forget_place(context);
+}
+
+/// Makes the server forget which commands of its primary it has had. A primary forgets which ones
+/// it has sent: its pool may have more than any replica. In a cluster a replica is one later.
+void Restorer::forget_place(Context* context) {
+  has_stale_place_ = false;
+  const bool fails = will_be_replica(context);
+  if (is_replica() ? follow_anew(context) : change_identity(context)) return;
+  const std::string why =
+      "the server does not forget the place of the RDB file in the stream of commands; remove the "
+      "file, since the pool is newer";
+  failed_ = fails;
+  if (fails) throw Error(Errc::unsupported, why);
+  log(context, "warning", why);
 }
 
 void Restorer::finish(Context* context) {
@@ -98,9 +183,9 @@ void Restorer::finish(Context* context) {
   }
   starting_ = false;
   write_through_.set_active(true);
-  if (!pool_knows_) adopt_loaded(context);
-  // What could not be read may have tables.
-  if (unreadable_ == 0) tables_.drop_orphans();
+  if (!pool_knows_) take_loaded(context);
+  // What could not be read, or is withheld, may have tables.
+  if (unreadable_ == 0 && !withholds_) tables_.drop_orphans();
   for (const std::uint32_t space : catalogue_.abandoned()) reaper_.erase_space(space);
   failed_ = false;
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -108,6 +193,25 @@ void Restorer::finish(Context* context) {
       std::to_string(keys_) + " keys of the pool are back after " +
           std::to_string(static_cast<long long>(seconds_ * 1e6)) + " us, " +
           std::to_string(expired_) + " had expired");
+}
+
+/// What the server has by itself is durable from now on.
+void Restorer::take_loaded(Context* context) {
+  const bool replaces = is_of_no_use();
+  if (replaces && !loaded_) {
+    withholds_ = true;
+    write_through_.set_whole(false);
+    log(context, "warning", "the pool has a part of a primary's keys, which is not served");
+    return;
+  }
+  if (replaces) {
+    log(context, "warning", "the pool has a part of a primary's keys, which its file replaces");
+    write_through_.set_whole(false);
+    write_through_.flush(context, Catalogue::kAllDatabases);
+  }
+  adopt_loaded(context);
+  write_through_.set_whole(true);
+  write_through_.commit(context);
 }
 
 void Restorer::give_keys(Context* context) {

@@ -9,6 +9,15 @@
 // read. A record of a newer server or module, or a damaged one, is an error that ends the start.
 // Settings::unreadable `skip` overrides that.
 //
+// A pool that may lack keys, since its server ended in the middle of a full synchronisation, is not
+// given to a primary, which does not start with it (Settings::partial `serve` overrides that). A
+// replica takes what its file has, which is whole, in place of the pool's keys. Without a file it
+// withholds them, and is empty until its primary has sent all. It ends if it is promoted before.
+//
+// A file that was loaded also has the place in the primary's stream of commands from which a
+// replica goes on. A pool that knows better has later commands already, so the server forgets the
+// place, and asks for all keys.
+//
 // Native keys that have expired are not given, and their records are erased: no event would come of
 // them. Tables are given, and the server says when it expires them.
 //
@@ -32,30 +41,39 @@ namespace perdix::valkey {
 
 class Restorer {
  public:
+  /// Where the keys of a load come from.
+  enum class Source { rdb_file, append_only_file, primary };
+
   Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
            WriteThrough& write_through);
 
   /// When the module is loaded, before the server knows anything of it. Throws already_exists if
-  /// server and pool both have keys.
+  /// server and pool both have keys, and truncated if the pool has a part of a primary's keys.
   void check(Context* context);
 
   /// When all is ready: takes the keys of a server that has been running without the module.
   void begin(Context* context);
 
   /// A load begins; a load has ended; the first turn of the event loop.
-  void on_loading();
-  void on_loaded(Context* context);
+  void on_loading(Context* context, Source source);
+  void on_loaded(Context* context, bool complete);
   void on_first_turn(Context* context);
 
   /// A turn of the event loop, while some keys wait for the cluster.
   void on_turn(Context* context);
   bool waits_for_cluster() const noexcept { return waits_for_cluster_; }
 
+  /// The server has become a primary. Throws truncated if the pool's keys are withheld.
+  void on_promotion(Context* context);
+
   /// Whether what is being loaded is older than the pool.
   bool ignores_loads() const noexcept { return starting_ && pool_knows_; }
 
   /// Whether the start ended with an exception.
   bool failed() const noexcept { return failed_; }
+
+  /// Whether the server is without the pool's keys, until its primary has sent all.
+  bool withholds() const noexcept { return withholds_; }
 
   std::uint64_t keys() const noexcept { return keys_; }
 
@@ -80,6 +98,9 @@ class Restorer {
   bool forget_expired(int database, std::string_view name, const Record& record);
   void clear_loaded(Context* context);
   void adopt_loaded(Context* context);
+  void take_loaded(Context* context);
+  void forget_place(Context* context);
+  bool is_of_no_use() const;
 
   const Settings& settings_;
   Catalogue& catalogue_;
@@ -93,6 +114,9 @@ class Restorer {
   bool loaded_ = false;
   bool pool_knows_ = false;
   bool waits_for_cluster_ = false;
+  bool synchronising_ = false;
+  bool withholds_ = false;
+  bool has_stale_place_ = false;  // in the stream of the primary
   std::uint64_t keys_ = 0;
   std::uint64_t unreadable_ = 0;
   std::uint64_t expired_ = 0;

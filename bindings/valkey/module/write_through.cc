@@ -71,6 +71,11 @@ void WriteThrough::remember(int database, std::string_view name) {
   recorded_.insert(std::move(key));
 }
 
+void WriteThrough::set_whole(bool whole) {
+  whole_ = whole;
+  if (!whole) catalogue_.set_partial(true);
+}
+
 void WriteThrough::mark(int database, std::string_view name) {
   if (!active_) return;
   const bool again =
@@ -171,6 +176,10 @@ void WriteThrough::commit(Context* context) noexcept {
       marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
       if (!commit_marks(context, marks)) unacknowledged_ = true;
     }
+    if (catalogue_.is_partial() && has_all_keys() && !refusal_.refuses()) {
+      catalogue_.set_partial(false);
+      commit_marks(context, {});
+    }
     // The catalogue still has keys of tables whose end the pool did not take.
     if (failed_.empty() && !catalogue_.spaces_changed()) tables_.drop_doomed();
   } catch (const std::exception& error) {
@@ -223,6 +232,7 @@ std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector
     } catch (const Error& error) {
       if (error.code() != Errc::unsupported) throw;
       refused_.marks.insert(mark);
+      if (is_replica()) catalogue_.set_partial(true);
     }
   }
   return changes;
@@ -288,7 +298,7 @@ void WriteThrough::add_change(Context* context, const Mark& mark, std::vector<Ke
 }
 
 void WriteThrough::apply(std::vector<KeyChange> changes) {
-  if (changes.empty() && !catalogue_.spaces_changed()) return;
+  if (changes.empty() && !catalogue_.waits_for_apply()) return;
   catalogue_.apply(changes);
   for (const std::uint32_t space : catalogue_.take_left_spaces()) reaper_.erase_space(space);
   ++counters_.commits;

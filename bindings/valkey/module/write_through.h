@@ -97,6 +97,12 @@ class WriteThrough {
   /// While a file or a full synchronisation is loaded, keys are committed in batches.
   void set_loading(bool loading) { loading_ = loading; }
 
+  /// A full synchronisation begins, and has ended; or the server is to have keys that the pool
+  /// lacks, and has all. In between the pool is marked as partial, also while keys are left that
+  /// the pool did not take.
+  void set_whole(bool whole);
+  bool is_whole() const noexcept { return whole_; }
+
   /// Tries again what the pool did not take. To be called now and then.
   void try_again(Context* context);
 
@@ -140,6 +146,7 @@ class WriteThrough {
   bool make_space(Context* context, const std::exception& error);
   void on_failure(Context* context, const std::exception& error);
   void apply(std::vector<KeyChange> changes);
+  bool has_all_keys() const { return whole_ && failed_.empty() && refused_.marks.empty(); }
 
   const Settings& settings_;
   Catalogue& catalogue_;
@@ -148,6 +155,7 @@ class WriteThrough {
   Refusal& refusal_;
   bool active_ = false;
   bool loading_ = false;
+  bool whole_ = true;  // but for the keys that wait below
   bool asleep_ = false;
   bool job_waits_ = false;
   int moved_from_ = 0;

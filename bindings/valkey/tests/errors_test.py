@@ -76,6 +76,7 @@ class ErrorsTest(ServerTest):
             (["durability", "always"], "automatic, process, power"),
             (["engine", "unheard-of"], "engine"),
             (["unreadable", "maybe"], "refuse, skip"),
+            (["partial", "maybe"], "refuse, serve"),
             (["colour", "red"], "no argument"),
             (["mode"], "pairs"),
         ):
