@@ -79,6 +79,12 @@ bool change_identity(Context* context) {
   return !CallReply(RedisModule_Call(context, "DEBUG", "c", "CHANGE-REPL-ID")).is_error();
 }
 
+/// The commands that gave the keys to the server are none of a client's.
+void forget_commands(Context* context) {
+  for (const auto& [command, argument] : {std::pair("CONFIG", "RESETSTAT"), {"SLOWLOG", "RESET"}})
+    CallReply(RedisModule_Call(context, command, "c", argument));
+}
+
 bool cluster_is_up(Context* context) {
   const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
   return reply.bytes().find("cluster_state:ok") != std::string_view::npos;
@@ -188,6 +194,7 @@ void Restorer::finish(Context* context) {
   if (unreadable_ == 0 && !withholds_) tables_.drop_orphans();
   for (const std::uint32_t space : catalogue_.abandoned()) reaper_.erase_space(space);
   failed_ = false;
+  if (keys_ > 0 && !server_has_keys_) forget_commands(context);
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   log(context, "notice",
       std::to_string(keys_) + " keys of the pool are back after " +

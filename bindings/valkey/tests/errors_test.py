@@ -220,7 +220,7 @@ class ErrorsTest(ServerTest):
     def test_renamed_commands_that_the_module_needs(self):
         """Without them it would acknowledge what it can't keep, so it does not start."""
         for mode, commands in (
-            ("keyspace", ("DUMP", "RESTORE", "GET", "SET", "COMMAND", "CLIENT")),
+            ("keyspace", ("DUMP", "RESTORE", "GETEX", "SET", "COMMAND", "CLIENT")),
             ("tables", ("COMMAND", "CLIENT")),
         ):
             for command in commands:

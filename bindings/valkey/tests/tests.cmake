@@ -29,7 +29,8 @@ function(perdix_valkey_test suite server)
 endfunction()
 
 foreach(server redis-7 valkey-8 valkey-9)
-  foreach(suite tables persistence replication keyspace errors device clients cluster)
+  foreach(suite tables persistence replication keyspace errors device clients cluster
+      side_effects)
     perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
   endforeach()
 endforeach()
@@ -45,9 +46,11 @@ set(quick_errors ErrorsTest.test_pool_in_use ErrorsTest.test_bad_arguments
   ErrorsTest.test_oversize ErrorsTest.test_loaded_into_a_running_server)
 set(quick_device DeviceTest.test_native_keys_on_a_broken_device
   DeviceTest.test_tables_on_a_broken_device DeviceTest.test_native_keys_on_a_full_device)
-set(quick_replication CutOffTest.test_waits_for_its_primary ReplicationTest.test_place_in_the_stream)
+set(quick_replication CutOffTest.test_waits_for_its_primary
+  ReplicationTest.test_place_in_the_stream)
+set(quick_side_effects SideEffectsTest)
 foreach(server redis-7 valkey-8 valkey-9)
-  foreach(suite tables persistence replication keyspace errors device)
+  foreach(suite tables persistence replication keyspace errors device side_effects)
     perdix_valkey_test(${suite} ${server} LABEL valkey-quick MODULE perdix_valkey
       ENVIRONMENT PERDIX_KILLS=2 CASES ${quick_${suite}})
   endforeach()
