@@ -138,16 +138,19 @@ class CallReply {
                                              : nullptr;
   }
 
-  /// The bytes of a string or an error.
-  std::string_view bytes() const {
-    std::size_t size = 0;
-    const char* bytes = reply_ != nullptr ? RedisModule_CallReplyStringPtr(reply_, &size) : nullptr;
-    return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
-  }
+  /// The bytes of a string or an error, and of an element that is one.
+  std::string_view bytes() const { return bytes_of(reply_); }
+  std::string_view element_bytes(std::size_t place) const { return bytes_of(element(place)); }
 
  private:
   int type() const {
     return reply_ != nullptr ? RedisModule_CallReplyType(reply_) : REDISMODULE_REPLY_UNKNOWN;
+  }
+
+  static std::string_view bytes_of(RedisModuleCallReply* reply) {
+    std::size_t size = 0;
+    const char* bytes = reply != nullptr ? RedisModule_CallReplyStringPtr(reply, &size) : nullptr;
+    return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
   }
 
   RedisModuleCallReply* reply_;

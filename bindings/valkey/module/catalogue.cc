@@ -215,6 +215,14 @@ void Catalogue::for_each(
   });
 }
 
+std::size_t Catalogue::record_size(int database, std::string_view name) const {
+  if (database >= databases() || name.size() > kMaxName) return 0;
+  std::string key = key_of_space(spaces_[static_cast<std::size_t>(database)]);
+  key.append(name);
+  std::string bytes;
+  return keys_->get(key, bytes) ? bytes.size() : 0;
+}
+
 void Catalogue::flush(int database) {
   for (std::size_t i = 0; i < spaces_.size(); ++i) {
     if (database != kAllDatabases && static_cast<int>(i) != database) continue;

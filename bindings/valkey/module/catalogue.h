@@ -80,6 +80,12 @@ class Catalogue {
   /// Shows each record: visit(database, name, record).
   void for_each(const std::function<void(int, std::string_view, std::string_view)>& visit) const;
 
+  /// Bytes of a key's record; 0 if it has none.
+  std::size_t record_size(int database, std::string_view name) const;
+
+  /// How many records there are, with those of spaces that are being erased.
+  std::uint64_t records() const { return keys_->size(); }
+
   /// Whether it never had a record.
   bool is_new() const noexcept { return spaces_.empty(); }
 

@@ -54,12 +54,6 @@ void on_role(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   handle_start(context, [&] { module().restorer().on_promotion(context); });
 }
 
-void on_first_turn(void*) {
-  Context* context = RedisModule_GetThreadSafeContext(nullptr);
-  handle_start(context, [&] { module().restorer().on_first_turn(context); });
-  RedisModule_FreeThreadSafeContext(context);
-}
-
 void on_fork(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   handle(context, "at a fork", [&] {
     if (event == REDISMODULE_SUBEVENT_FORK_CHILD_BORN) {
@@ -95,6 +89,8 @@ void on_key(Context* context, RedisModuleEvent, std::uint64_t event, void* data)
 
 void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   if (event == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) {
+    if (module().restorer().waits_for_turn())
+      handle_start(context, [&] { module().restorer().on_first_turn(context); });
     if (module().restorer().waits_for_cluster())
       handle_start(context, [&] { module().restorer().on_turn(context); });
     handle(context, "what readers were served is not durable",
@@ -141,7 +137,6 @@ void subscribe_to_events(Context* context) {
   // Redis 7.0 has no such event, and its contexts select the database of the change.
   if (module().settings().keeps_native_keys())
     RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Key, on_key);
-  RedisModule_EventLoopAddOneShot(on_first_turn, nullptr);
 }
 
 }  // namespace perdix::valkey

@@ -82,10 +82,10 @@ Module::Module(const Settings& settings)
       reaper_(pool_, catalogue_),
       tables_(pool_, settings_, reaper_),
       feeder_(tables_),
-      refusal_(pool_, settings_),
+      refusal_(pool_, settings_, catalogue_),
       write_through_(settings_, catalogue_, tables_, reaper_, refusal_),
       stream_watch_(catalogue_, write_through_),
-      restorer_(settings_, catalogue_, tables_, reaper_, write_through_) {}
+      restorer_(settings_, catalogue_, tables_, reaper_, refusal_, write_through_) {}
 
 void Module::close(Context* context) {
   write_through_.commit(context);

@@ -8,6 +8,9 @@
 namespace perdix::valkey {
 namespace {
 
+// Keys that are given back between two looks at the clock.
+constexpr std::uint64_t kKeysAtOnce = 16;
+
 /// Whether replicas get the command, too.
 constexpr const char* kAlone = "blbcc";
 constexpr const char* kReplicated = "!blbcc";
@@ -85,6 +88,43 @@ void forget_commands(Context* context) {
     CallReply(RedisModule_Call(context, command, "c", argument));
 }
 
+/// Lets clients in while keys come back. The server does so for a context that has existed for its
+/// `busy-reply-threshold`, five seconds unless an operator has set it. So that is 0 until the end.
+class Door {
+ public:
+  explicit Door(Context* context) : context_(context) {
+    const CallReply before(RedisModule_Call(context, "CONFIG", "cc", "GET", kThreshold));
+    threshold_ = before.element_bytes(1);
+    set("0");
+  }
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+  ~Door() { set(threshold_.c_str()); }
+
+  /// To be called often.
+  void open() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    Context* own = RedisModule_GetDetachedThreadSafeContext(context_);
+    RedisModule_Yield(own, REDISMODULE_YIELD_FLAG_CLIENTS, "keys are coming back");
+    RedisModule_FreeThreadSafeContext(own);
+    next_ = std::chrono::steady_clock::now() + kPause;
+  }
+
+ private:
+  static constexpr const char* kThreshold = "busy-reply-threshold";
+  static constexpr std::chrono::milliseconds kPause{50};
+
+  void set(const char* value) {
+    if (threshold_.empty()) return;
+    CallReply(RedisModule_Call(context_, "CONFIG", "ccc", "SET", kThreshold, value));
+  }
+
+  Context* context_;
+  std::string threshold_;
+  std::chrono::steady_clock::time_point next_;
+};
+
 bool cluster_is_up(Context* context) {
   const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
   return reply.bytes().find("cluster_state:ok") != std::string_view::npos;
@@ -93,11 +133,12 @@ bool cluster_is_up(Context* context) {
 }  // namespace
 
 Restorer::Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
-                   WriteThrough& write_through)
+                   Refusal& refusal, WriteThrough& write_through)
     : settings_(settings),
       catalogue_(catalogue),
       tables_(tables),
       reaper_(reaper),
+      refusal_(refusal),
       write_through_(write_through),
       pool_knows_(!catalogue.is_new() && (!catalogue.is_partial() || settings.serves_partial())) {}
 
@@ -162,7 +203,7 @@ void Restorer::on_promotion(Context* context) {
 }
 
 void Restorer::on_first_turn(Context* context) {
-  if (starting_ && !loading_) finish(context);
+  if (starting_) finish(context);
   if (has_stale_place_) forget_place(context);
 }
 
@@ -222,7 +263,21 @@ void Restorer::take_loaded(Context* context) {
 }
 
 void Restorer::give_keys(Context* context) {
+  const bool lets_clients_in = settings_.keeps_native_keys() && !is_in_cluster();
+  if (!lets_clients_in) return give_all(context, [] {});
+  refusal_.set_loading(true);
+  Door door(context);
+  std::uint64_t given = 0;
+  give_all(context, [&] {
+    if (given++ % kKeysAtOnce == 0) door.open();
+  });
+  refusal_.set_loading(false);
+}
+
+template <class BeforeEach>
+void Restorer::give_all(Context* context, BeforeEach before_each) {
   catalogue_.for_each([&](int database, std::string_view name, std::string_view bytes) {
+    before_each();
     give_key(context, database, name, bytes);
   });
 }

@@ -18,6 +18,9 @@
 // replica goes on. A pool that knows better has later commands already, so the server forgets the
 // place, and asks for all keys.
 //
+// While native keys come back the server lets clients in now and then, and answers them with
+// LOADING. Not in a cluster: what other nodes say could take a slot away in the middle.
+//
 // Native keys that have expired are not given, and their records are erased: no event would come of
 // them. Tables are given, and the server says when it expires them.
 //
@@ -33,6 +36,7 @@
 #include "api.h"
 #include "catalogue.h"
 #include "record.h"
+#include "refusal.h"
 #include "settings.h"
 #include "tables.h"
 #include "write_through.h"
@@ -45,7 +49,7 @@ class Restorer {
   enum class Source { rdb_file, append_only_file, primary };
 
   Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
-           WriteThrough& write_through);
+           Refusal& refusal, WriteThrough& write_through);
 
   /// When the module is loaded, before the server knows anything of it. Throws already_exists if
   /// server and pool both have keys, and truncated if the pool has a part of a primary's keys.
@@ -58,6 +62,7 @@ class Restorer {
   void on_loading(Context* context, Source source);
   void on_loaded(Context* context, bool complete);
   void on_first_turn(Context* context);
+  bool waits_for_turn() const noexcept { return (starting_ && !loading_) || has_stale_place_; }
 
   /// A turn of the event loop, while some keys wait for the cluster.
   void on_turn(Context* context);
@@ -88,6 +93,8 @@ class Restorer {
  private:
   void finish(Context* context);
   void give_keys(Context* context);
+  template <class BeforeEach>
+  void give_all(Context* context, BeforeEach before_each);
   void give_key(Context* context, int database, std::string_view name, std::string_view bytes);
   bool give_value(Context* context, const Record& record, std::string_view name);
   bool give_dump(Context* context, const Record& record, std::string_view name);
@@ -106,6 +113,7 @@ class Restorer {
   Catalogue& catalogue_;
   Tables& tables_;
   Reaper& reaper_;
+  Refusal& refusal_;
   WriteThrough& write_through_;
   bool server_has_keys_ = false;
   bool starting_ = true;
