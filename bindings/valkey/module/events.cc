@@ -87,6 +87,16 @@ void on_key(Context* context, RedisModuleEvent, std::uint64_t event, void* data)
   });
 }
 
+/// Redis 7.0 has no notice of keys that go with their slot.
+void look_for_lost_keys(Context* context) {
+  static const bool needed =
+      module().settings().keeps_native_keys() && is_in_cluster() &&
+      RedisModule_IsSubEventSupported(RedisModuleEvent_Key, REDISMODULE_SUBEVENT_KEY_DELETED) == 0;
+  if (!needed || is_replica() || !module().restorer().gave_all_keys()) return;
+  handle(context, "keys that have gone with their slot are still in the pool",
+         [&] { module().write_through().look_for_lost_keys(context); });
+}
+
 void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   if (event == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) {
     if (module().restorer().waits_for_turn())
@@ -95,6 +105,7 @@ void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
       handle_start(context, [&] { module().restorer().on_turn(context); });
     handle(context, "what readers were served is not durable",
            [&] { module().stream_watch().before_sleep(context); });
+    look_for_lost_keys(context);
     module().write_through().before_sleep(context);
   } else {
     module().write_through().after_sleep();

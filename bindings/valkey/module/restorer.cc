@@ -369,6 +369,7 @@ bool Restorer::give_waiting(Context* context, const Record& record, std::string_
   log(context, "warning",
       "the slot of the key '" + std::string(name) +
           "' belongs to another node: the key stays away");
+  ++foreign_;
   return false;
 }
 

@@ -80,6 +80,11 @@ class Restorer {
   /// Whether the server is without the pool's keys, until its primary has sent all.
   bool withholds() const noexcept { return withholds_; }
 
+  /// Whether the server is to have each key that the pool has.
+  bool gave_all_keys() const noexcept {
+    return !starting_ && !withholds_ && !waits_for_cluster_ && unreadable_ + foreign_ == 0;
+  }
+
   std::uint64_t keys() const noexcept { return keys_; }
 
   /// Keys of the pool that the server could not read, and is without.
@@ -127,6 +132,7 @@ class Restorer {
   bool has_stale_place_ = false;  // in the stream of the primary
   std::uint64_t keys_ = 0;
   std::uint64_t unreadable_ = 0;
+  std::uint64_t foreign_ = 0;  // in slots of other nodes
   std::uint64_t expired_ = 0;
   double seconds_ = 0;
 };

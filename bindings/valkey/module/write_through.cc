@@ -314,6 +314,30 @@ void WriteThrough::apply(std::vector<KeyChange> changes) {
   }
 }
 
+/// Records that have no key in the server, if the other keys all have records. Servers that need
+/// this have one database in a cluster.
+std::uint64_t WriteThrough::missing_keys(Context* context) const {
+  const SelectedDatabase selected(context, 0);
+  const std::uint64_t records = catalogue_.records();
+  const std::uint64_t keys = RedisModule_DbSize(context);
+  return records > keys ? records - keys : 0;
+}
+
+void WriteThrough::look_for_lost_keys(Context* context) {
+  // Keys that wait to be stored would hide as many that are missing.
+  if (!active_ || loading_ || waiting() > 0 || !expired_.marks.empty()) return;
+  if (missing_keys(context) > missed_) {
+    const SelectedDatabase selected(context, 0);
+    catalogue_.for_each([&](int database, std::string_view name, std::string_view) {
+      if (!is_present(context, String(name).get())) mark(database, name);
+    });
+    if (!marked_.empty())
+      log(context, "notice", std::to_string(marked_.size()) + " keys have gone with their slots");
+    commit(context);
+  }
+  missed_ = missing_keys(context);
+}
+
 void WriteThrough::flush(Context* context, int database) {
   if (!active_) return;
   const auto goes = [database](const Mark& mark) {
@@ -324,6 +348,7 @@ void WriteThrough::flush(Context* context, int database) {
   std::erase_if(expired_.marks, goes);
   std::erase_if(failed_, goes);
   catalogue_.flush(database);
+  missed_ = kUnknown;
   spaces_failed_ = false;
   arrange_commit(context);
 }

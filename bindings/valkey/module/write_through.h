@@ -7,6 +7,9 @@
 // from all. So what may be stored elsewhere is marked in each database, and the notice that a key
 // goes has the database of the key itself.
 //
+// Redis 7.0 tells nothing of the native keys of a slot that a node of a cluster loses. There the
+// node compares how many keys it and the pool have, and looks for those that are gone.
+//
 // At the end of the unit all marked keys are looked up and their records applied as one atomic
 // change (Catalogue::apply), with the databases that the unit has flushed or exchanged. The end of
 // a unit is
@@ -91,6 +94,10 @@ class WriteThrough {
   void flush(Context* context, int database);
   void swap(Context* context, int first, int second);
 
+  /// Erases records of native keys that have gone without a notice, while all keys of the pool are
+  /// to be in the server. To be called before the server sleeps.
+  void look_for_lost_keys(Context* context);
+
   /// The job after an event.
   void run_job(Context* context);
 
@@ -146,6 +153,7 @@ class WriteThrough {
   bool make_space(Context* context, const std::exception& error);
   void on_failure(Context* context, const std::exception& error);
   void apply(std::vector<KeyChange> changes);
+  std::uint64_t missing_keys(Context* context) const;
   bool has_all_keys() const { return whole_ && failed_.empty() && refused_.marks.empty(); }
 
   const Settings& settings_;
@@ -165,6 +173,9 @@ class WriteThrough {
   // so it needs these only when it is promoted. Strings are shown always.
   Later refused_;
   Later expired_;
+  // Records that look as if they had no key: those of flushed databases, which are being erased.
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  std::uint64_t missed_ = kUnknown;
   std::set<Mark> failed_;                     // that the pool did not take
   bool spaces_failed_ = false;                // the same with the list of spaces
   bool unacknowledged_ = false;               // replies to writes wait that are not durable
