@@ -297,8 +297,8 @@ class TablesTest(ServerTest):
             ("+@all -px.put", True, False),
         ):
             client.execute_command("ACL", "SETUSER", "u", "reset", "~*", *rules.split())
-            for words, allowed in ((("px.get", "t", "a"), reads), (("px.put", "t", "a", "1"), writes)):
-                answer = client.execute_command("ACL", "DRYRUN", "u", *words)
+            for words, allowed in (("px.get t a", reads), ("px.put t a 1", writes)):
+                answer = client.execute_command("ACL", "DRYRUN", "u", *words.split())
                 self.assertEqual(answer == b"OK", allowed, (rules, words, answer))
 
 
