@@ -80,6 +80,10 @@ void Refusal::prepare(Context* context) {
   if (RedisModule_CreateCommand(context, kRefused.data(), reply_refused, kAlways, 0, 0, 0) !=
       REDISMODULE_OK)
     throw Error(Errc::already_exists, "the server has a command PX.REFUSED of another module");
+  // Whoever may read gets the error, and not one of access control.
+  if (RedisModule_SetCommandACLCategories != nullptr)
+    RedisModule_SetCommandACLCategories(RedisModule_GetCommand(context, kRefused.data()),
+                                        "read fast");
   prepared_ = true;
   if (!make_reserve())
     log(context, "warning", "the pool has no space for a reserve: it is as good as full");

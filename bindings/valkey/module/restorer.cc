@@ -48,6 +48,12 @@ void set_text_directly(Context* context, const Record& record, std::string_view 
   if (record.expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), record.expires);
 }
 
+bool has_keys(Context* context) {
+  bool found = false;
+  for_each_database(context, [&](int) { found = found || RedisModule_DbSize(context) > 0; });
+  return found;
+}
+
 /// Whether the server is a replica, or a node of a cluster that is to become one: it does not call
 /// itself one before its first routine.
 bool will_be_replica(Context* context) {
@@ -143,9 +149,7 @@ Restorer::Restorer(const Settings& settings, Catalogue& catalogue, Tables& table
       pool_knows_(!catalogue.is_new() && (!catalogue.is_partial() || settings.serves_partial())) {}
 
 void Restorer::check(Context* context) {
-  for_each_database(context, [&](int) {
-    server_has_keys_ = server_has_keys_ || RedisModule_DbSize(context) > 0;
-  });
+  server_has_keys_ = has_keys(context);
   if (server_has_keys_ && !catalogue_.is_new())
     throw Error(Errc::already_exists,
                 "the server has keys, and the pool has those of another run: load the module with "
@@ -168,9 +172,9 @@ void Restorer::begin(Context* context) {
 
 void Restorer::on_loading(Context* context, Source source) {
   loading_ = true;
-  loaded_ = true;
+  loaded_ = loaded_ || source == Source::rdb_file || source == Source::append_only_file;
+  has_place_ = has_place_ || (starting_ && source == Source::rdb_file);
   synchronising_ = source == Source::primary;
-  has_stale_place_ = source == Source::rdb_file && pool_knows_ && settings_.keeps_native_keys();
   if (!synchronising_) return;
   write_through_.set_whole(false);
   if (!withholds_) return;
@@ -227,6 +231,7 @@ void Restorer::finish(Context* context) {
   if (pool_knows_) {
     if (loaded_) clear_loaded(context);
     give_keys(context);
+    has_stale_place_ = has_place_ && settings_.keeps_native_keys();
   }
   starting_ = false;
   write_through_.set_active(true);
@@ -246,8 +251,9 @@ void Restorer::finish(Context* context) {
 /// What the server has by itself is durable from now on.
 void Restorer::take_loaded(Context* context) {
   const bool replaces = is_of_no_use();
-  if (replaces && !loaded_) {
+  if (replaces && !has_keys(context)) {
     withholds_ = true;
+    has_stale_place_ = has_place_;
     write_through_.set_whole(false);
     log(context, "warning", "the pool has a part of a primary's keys, which is not served");
     return;

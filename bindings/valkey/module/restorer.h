@@ -11,8 +11,9 @@
 //
 // A pool that may lack keys, since its server ended in the middle of a full synchronisation, is not
 // given to a primary, which does not start with it (Settings::partial `serve` overrides that). A
-// replica takes what its file has, which is whole, in place of the pool's keys. Without a file it
-// withholds them, and is empty until its primary has sent all. It ends if it is promoted before.
+// replica takes what its file has, which is whole, in place of the pool's keys. Without keys in a
+// file it withholds them, and is empty until its primary has sent all. It ends if it is promoted
+// before.
 //
 // A file that was loaded also has the place in the primary's stream of commands from which a
 // replica goes on. A pool that knows better has later commands already, so the server forgets the
@@ -129,7 +130,8 @@ class Restorer {
   bool waits_for_cluster_ = false;
   bool synchronising_ = false;
   bool withholds_ = false;
-  bool has_stale_place_ = false;  // in the stream of the primary
+  bool has_place_ = false;        // in the stream of the primary, from a file
+  bool has_stale_place_ = false;  // the same, to be forgotten
   std::uint64_t keys_ = 0;
   std::uint64_t unreadable_ = 0;
   std::uint64_t foreign_ = 0;  // in slots of other nodes

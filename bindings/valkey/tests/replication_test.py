@@ -152,6 +152,23 @@ class ReplicationTest(ServerTest):
             self.assertNotEqual(primary.digest(), digest)
             self.assertEqual(replica.digest(), primary.digest())
 
+    def test_reload_keeps_the_place(self):
+        """DEBUG RELOAD is no start."""
+        primary = self.server("native", KEYSPACE)
+        replica = self.server("replica", KEYSPACE)
+        for server in (primary, replica):
+            server.client.set("a", 1)
+            server.restart()  # with a pool that has been used
+        replica.follow(primary)
+        full = primary.client.info("stats")["sync_full"]
+        for server in (replica, primary):
+            server.client.execute_command("DEBUG", "RELOAD")
+        primary.client.set("b", 1)
+        primary.client.execute_command("WAIT", 1, 60000)
+        replica.await_link()
+        self.assertEqual(primary.client.info("stats")["sync_full"], full)
+        self.assertEqual(replica.digest(), primary.digest())
+
     def test_place_that_the_server_does_not_forget(self):
         primary = self.server("native", KEYSPACE)
         options = ["--replicaof", f"127.0.0.1 {primary.port}", "--rename-command", "REPLICAOF", ""]
@@ -280,6 +297,20 @@ class CutOffTest(ServerTest):
             self.assertEqual(self.replica.info("partial"), 0)
             self.primary.start()
             self.assert_whole()
+
+    def test_does_not_take_an_empty_file(self):
+        self.prepare()
+        self.replica.options += ["--appendonly", "yes"]
+        self.cut_off()
+        self.primary.kill()
+        self.replica.options += ["--appendonly", "yes"]
+        self.replica.start()
+        self.assertEqual(self.replica.client.dbsize(), 0)
+        self.assertEqual(self.replica.info("partial"), 1)
+        self.primary.start()
+        self.replica.await_link()
+        self.assertEqual(self.replica.info("partial"), 0)
+        self.assertEqual(self.replica.digest(), self.digest)
 
     def test_promotion_of_what_is_there(self):
         """A server that was not restarted has what its pool has, as it would without the module."""
