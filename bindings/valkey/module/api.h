@@ -46,11 +46,17 @@ class String {
 };
 
 /// Opens a key for a look that the server does not take for a client's: it changes no statistics
-/// and no age of the key, and causes no event. Redis 7.0 knows the first flag of these only.
-constexpr int kPeek = REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOTOUCH |
-                      REDISMODULE_OPEN_KEY_NONOTIFY | REDISMODULE_OPEN_KEY_NOSTATS;
+/// and no age of the key, and causes no event. Redis 7.0 knows the first flag of these only, but it
+/// counts no looks of those who may write. So a key that is opened may be absent.
+inline int peek_mode() {
+  constexpr int kLook = REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOTOUCH;
+  return RedisModule_GetOpenKeyModesAll != nullptr
+             ? kLook | REDISMODULE_OPEN_KEY_NONOTIFY | REDISMODULE_OPEN_KEY_NOSTATS
+             : kLook | REDISMODULE_WRITE;
+}
 
-/// An open key; null if it is absent and opened for reading.
+/// An open key; null if it is absent and opened for reading. The server does not tell clients that
+/// it has changed (REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED).
 class Key {
  public:
   Key(Context* context, RedisModuleString* name, int mode)
@@ -66,8 +72,30 @@ class Key {
   /// A REDISMODULE_KEYTYPE_ constant.
   int type() const { return RedisModule_KeyType(key_); }
 
+  bool is_absent() const { return key_ == nullptr || type() == REDISMODULE_KEYTYPE_EMPTY; }
+
  private:
   RedisModuleKey* key_;
+};
+
+/// Until its end a command that reads an open key changes neither its age nor its frequency.
+class UntouchedKey {
+ public:
+  explicit UntouchedKey(RedisModuleKey* key) : key_(key) {
+    RedisModule_GetLRU(key, &idle_);
+    RedisModule_GetLFU(key, &frequency_);
+  }
+  UntouchedKey(const UntouchedKey&) = delete;
+  UntouchedKey& operator=(const UntouchedKey&) = delete;
+  ~UntouchedKey() {
+    if (idle_ >= 0) RedisModule_SetLRU(key_, idle_);
+    if (frequency_ >= 0) RedisModule_SetLFU(key_, frequency_);
+  }
+
+ private:
+  RedisModuleKey* key_;
+  mstime_t idle_ = -1;  // the server has one of the two, as its policy of eviction needs
+  long long frequency_ = -1;
 };
 
 /// Selects a database until its end. The context may be that of a client, which must not notice.
@@ -110,16 +138,19 @@ class CallReply {
                                              : nullptr;
   }
 
-  /// The bytes of a string or an error.
-  std::string_view bytes() const {
-    std::size_t size = 0;
-    const char* bytes = reply_ != nullptr ? RedisModule_CallReplyStringPtr(reply_, &size) : nullptr;
-    return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
-  }
+  /// The bytes of a string or an error, and of an element that is one.
+  std::string_view bytes() const { return bytes_of(reply_); }
+  std::string_view element_bytes(std::size_t place) const { return bytes_of(element(place)); }
 
  private:
   int type() const {
     return reply_ != nullptr ? RedisModule_CallReplyType(reply_) : REDISMODULE_REPLY_UNKNOWN;
+  }
+
+  static std::string_view bytes_of(RedisModuleCallReply* reply) {
+    std::size_t size = 0;
+    const char* bytes = reply != nullptr ? RedisModule_CallReplyStringPtr(reply, &size) : nullptr;
+    return bytes != nullptr ? std::string_view(bytes, size) : std::string_view();
   }
 
   RedisModuleCallReply* reply_;

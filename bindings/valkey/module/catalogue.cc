@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSpaces = "spaces";
 constexpr std::string_view kBatch = "batch";
+constexpr std::string_view kPartial = "partial";
 constexpr std::uint32_t kGone = ~std::uint32_t{0};  // in place of a record's size
 
 // Bytes of a batch from which on it may not fit into the reserve of Refusal, twice and in pieces.
@@ -79,6 +80,7 @@ Catalogue::Catalogue(const Pool& pool)
       meta_(Index::open_or_create(pool, info_of("perdix:meta"))) {
   complete_batch(pool);
   load_spaces();
+  partial_ = marked_partial_ = meta_->get(kPartial).has_value();
 }
 
 void Catalogue::complete_batch(const Pool& pool) {
@@ -149,6 +151,7 @@ void Catalogue::apply_one_by_one(std::span<const KeyChange> changes) {
 }
 
 void Catalogue::apply(std::vector<KeyChange> changes) {
+  mark_partial();
   if (spaces_changed_) changes.insert(changes.begin(), {std::string(), stored_spaces()});
   if (changes.size() == 1) {
     apply_one(changes.front());
@@ -156,6 +159,19 @@ void Catalogue::apply(std::vector<KeyChange> changes) {
     apply_batch(changes);
   }
   spaces_changed_ = false;
+  mark_whole();
+}
+
+void Catalogue::mark_partial() {
+  if (!partial_ || marked_partial_) return;
+  meta_->put(kPartial, "1");
+  marked_partial_ = true;
+}
+
+void Catalogue::mark_whole() {
+  if (partial_ || !marked_partial_) return;
+  meta_->erase(kPartial);
+  marked_partial_ = false;
 }
 
 void Catalogue::apply_batch(std::span<const KeyChange> changes) {
@@ -212,6 +228,14 @@ void Catalogue::for_each(
     if (found != databases.end()) visit(found->second, key.substr(kSpaceSize), record);
     return true;
   });
+}
+
+std::size_t Catalogue::record_size(int database, std::string_view name) const {
+  if (database >= databases() || name.size() > kMaxName) return 0;
+  std::string key = key_of_space(spaces_[static_cast<std::size_t>(database)]);
+  key.append(name);
+  std::string bytes;
+  return keys_->get(key, bytes) ? bytes.size() : 0;
 }
 
 void Catalogue::flush(int database) {

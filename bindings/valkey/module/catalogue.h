@@ -2,7 +2,8 @@
 // indexes of the pool, beside the tables' own.
 //
 //   perdix:keys   space and name of a key -> its record
-//   perdix:meta   "spaces" -> which space each database has; "batch" -> changes that are under way
+//   perdix:meta   "spaces" -> which space each database has; "batch" -> changes that are under way;
+//                 "partial" -> the pool may lack keys that its server had
 //
 // A *space* is a number that stands for the content of a database: FLUSHDB gives the database a new
 // one and SWAPDB exchanges two. Both change the list of spaces in memory, and the next apply()
@@ -16,7 +17,9 @@
 //    for which apply() reads the old records first. A small one only fails while Refusal has its
 //    reserve, which has space for a second try; if that fails too, the batch stays half applied.
 //    Its unit was not acknowledged.
-// 3. Used by the server's main thread, but for erase_space().
+// 3. The mark "partial" is durable before the first change that makes a part of the pool's keys,
+//    and goes after the change that makes them whole.
+// 4. Used by the server's main thread, but for erase_space().
 #pragma once
 
 #include <cstdint>
@@ -66,8 +69,22 @@ class Catalogue {
   /// Spaces that a flush has left, once that is durable. Each is returned once.
   std::vector<std::uint32_t> take_left_spaces();
 
+  /// Whether the pool may lack keys: it is marked from the next apply() on, before its changes. The
+  /// mark goes after the changes of the apply() that follows set_partial(false).
+  void set_partial(bool partial) noexcept { partial_ = partial; }
+  bool is_partial() const noexcept { return partial_ || marked_partial_; }
+
+  /// Whether apply() has something to do without changes of keys.
+  bool waits_for_apply() const noexcept { return spaces_changed_ || partial_ != marked_partial_; }
+
   /// Shows each record: visit(database, name, record).
   void for_each(const std::function<void(int, std::string_view, std::string_view)>& visit) const;
+
+  /// Bytes of a key's record; 0 if it has none.
+  std::size_t record_size(int database, std::string_view name) const;
+
+  /// How many records there are, with those of spaces that are being erased.
+  std::uint64_t records() const { return keys_->size(); }
 
   /// Whether it never had a record.
   bool is_new() const noexcept { return spaces_.empty(); }
@@ -100,6 +117,8 @@ class Catalogue {
   std::optional<std::string> record(const std::string& key) const;
   std::vector<KeyChange> undo_of(std::span<const KeyChange> changes) const;
   void complete_batch(const Pool& pool);
+  void mark_partial();
+  void mark_whole();
 
   std::unique_ptr<Index> keys_;
   std::unique_ptr<Index> meta_;
@@ -108,6 +127,8 @@ class Catalogue {
   bool spaces_changed_ = false;
   std::vector<std::uint32_t> left_;  // by flushes
   bool batch_left_ = false;          // by an apply() that has thrown
+  bool partial_ = false;
+  bool marked_partial_ = false;  // in the pool
 };
 
 }  // namespace perdix::valkey

@@ -36,16 +36,24 @@ class TableKey {
   TableKey(Context* context, RedisModuleString* name, int mode)
       : key_(context, name, mode),
         value_(key_.get() != nullptr ? table_value(key_.get()) : nullptr) {
-    if ((mode & REDISMODULE_WRITE) != 0 && !is_replica()) module().refusal().check_device();
+    if ((mode & REDISMODULE_WRITE) == 0) return;
+    if (!is_replica()) module().refusal().check_device();
+    context_ = context;
+    name_ = name;
+  }
+  TableKey(const TableKey&) = delete;
+  TableKey& operator=(const TableKey&) = delete;
+
+  /// Tells clients that watch the key, or have it in a cache, that it has changed.
+  ~TableKey() {
+    if (context_ != nullptr) RedisModule_SignalModifiedKey(context_, name_);
   }
 
   /// Whether the key holds a value of another type, or a table that is being loaded.
   bool is_wrong_type() const {
     return !is_absent() && (value_ == nullptr || value_->table == nullptr);
   }
-  bool is_absent() const {
-    return key_.get() == nullptr || key_.type() == REDISMODULE_KEYTYPE_EMPTY;
-  }
+  bool is_absent() const { return key_.is_absent(); }
 
   Table& table() const { return *value_->table; }
   const IndexInfo& info() const { return table().info(); }
@@ -59,6 +67,8 @@ class TableKey {
  private:
   Key key_;
   TableValue* value_;
+  Context* context_ = nullptr;  // of a command that writes
+  RedisModuleString* name_ = nullptr;
 };
 
 /// Tells clients that listen to keyspace events.

@@ -8,6 +8,7 @@ namespace {
 // Places in the reply to COMMAND INFO.
 constexpr std::size_t kName = 0;
 constexpr std::size_t kFlags = 2;
+constexpr std::size_t kKeySpecifications = 8;
 constexpr std::size_t kSubcommands = 9;
 
 std::string lower(std::string_view text) {
@@ -31,6 +32,24 @@ bool has_flag(RedisModuleCallReply* flags, std::string_view wanted) {
   return false;
 }
 
+/// The value in a list of names and values; null if there is none.
+RedisModuleCallReply* value_of(RedisModuleCallReply* pairs, std::string_view name) {
+  const std::size_t count = RedisModule_CallReplyLength(pairs);
+  for (std::size_t i = 0; i + 1 < count; i += 2)
+    if (text_of(RedisModule_CallReplyArrayElement(pairs, i)) == name)
+      return RedisModule_CallReplyArrayElement(pairs, i + 1);
+  return nullptr;
+}
+
+/// Whether a command has keys of one kind, and adds to their values.
+bool adds_to_all(RedisModuleCallReply* specifications, std::string_view name) {
+  if (specifications == nullptr || RedisModule_CallReplyLength(specifications) != 1) return false;
+  RedisModuleCallReply* flags =
+      value_of(RedisModule_CallReplyArrayElement(specifications, 0), "flags");
+  if (flags == nullptr || !has_flag(flags, "RW") || has_flag(flags, "variable_flags")) return false;
+  return (has_flag(flags, "insert") || has_flag(flags, "update")) && name != "getset";
+}
+
 CommandTraits decode(RedisModuleCallReply* info) {
   RedisModuleCallReply* flags = RedisModule_CallReplyArrayElement(info, kFlags);
   RedisModuleCallReply* subcommands = RedisModule_CallReplyArrayElement(info, kSubcommands);
@@ -41,6 +60,9 @@ CommandTraits decode(RedisModuleCallReply* info) {
   // The server has no flag for these; no other command has both. EVAL_RO and its like only read.
   traits.runs_script = has_flag(flags, "noscript") && has_flag(flags, "no_mandatory_keys") &&
                        !has_flag(flags, "readonly");
+  traits.grows_keys =
+      traits.adds &&
+      adds_to_all(RedisModule_CallReplyArrayElement(info, kKeySpecifications), traits.name);
   traits.has_subcommands = subcommands != nullptr && RedisModule_CallReplyLength(subcommands) > 0;
   return traits;
 }

@@ -24,6 +24,7 @@ struct CommandTraits {
   bool adds = false;         ///< may add data: the server's flag `denyoom`
   bool runs_script = false;  ///< EVAL and its like: may write, and the server can't tell before
   bool has_subcommands = false;
+  bool grows_keys = false;  ///< adds to the values of all its keys, and replaces none of them
 };
 
 /// Asks the server for the command that clients call `word`, or `word|subcommand`. None if there is

@@ -82,7 +82,7 @@ struct Command {
   const char* name;
   RedisModuleCmdFunc function;
   const char* flags;
-  const char* categories;  // of access control; servers of 7.0 derive theirs from the flags
+  const char* categories;  // of access control; Redis 7.0 has none for commands of modules
   int arity;
   std::uint64_t key_flags;
   const char* summary;

@@ -20,7 +20,7 @@ void for_each_database(Context* context, Visit visit) {
 
 /// Whether the selected database has a key.
 inline bool is_present(Context* context, RedisModuleString* name) {
-  return Key(context, name, kPeek).get() != nullptr;
+  return !Key(context, name, peek_mode()).is_absent();
 }
 
 /// The names of all keys of the selected database that `wanted` agrees to: wanted(open key).

@@ -1,6 +1,7 @@
 #include "events.h"
 
 #include <cstdlib>
+#include <optional>
 
 #include "module.h"
 
@@ -27,22 +28,30 @@ void handle_start(Context* context, Call call) noexcept {
   }
 }
 
+/// None for the end of a load.
+std::optional<Restorer::Source> source_of(std::uint64_t event) {
+  switch (event) {
+    case REDISMODULE_SUBEVENT_LOADING_RDB_START: return Restorer::Source::rdb_file;
+    case REDISMODULE_SUBEVENT_LOADING_AOF_START: return Restorer::Source::append_only_file;
+    case REDISMODULE_SUBEVENT_LOADING_REPL_START: return Restorer::Source::primary;
+    default: return std::nullopt;
+  }
+}
+
 void on_loading(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   handle_start(context, [&] {
-    const bool begins = event == REDISMODULE_SUBEVENT_LOADING_RDB_START ||
-                        event == REDISMODULE_SUBEVENT_LOADING_AOF_START ||
-                        event == REDISMODULE_SUBEVENT_LOADING_REPL_START;
-    module().write_through().set_loading(begins);
-    if (begins) return module().restorer().on_loading();
-    module().restorer().on_loaded(context);
+    Restorer& restorer = module().restorer();
+    const std::optional<Restorer::Source> source = source_of(event);
+    module().write_through().set_loading(source.has_value());
+    if (source) return restorer.on_loading(context, *source);
+    restorer.on_loaded(context, event == REDISMODULE_SUBEVENT_LOADING_ENDED);
     module().write_through().commit(context);
   });
 }
 
-void on_first_turn(void*) {
-  Context* context = RedisModule_GetThreadSafeContext(nullptr);
-  handle_start(context, [&] { module().restorer().on_first_turn(context); });
-  RedisModule_FreeThreadSafeContext(context);
+void on_role(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
+  if (event != REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) return;
+  handle_start(context, [&] { module().restorer().on_promotion(context); });
 }
 
 void on_fork(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
@@ -78,12 +87,25 @@ void on_key(Context* context, RedisModuleEvent, std::uint64_t event, void* data)
   });
 }
 
+/// Redis 7.0 has no notice of keys that go with their slot.
+void look_for_lost_keys(Context* context) {
+  static const bool needed =
+      module().settings().keeps_native_keys() && is_in_cluster() &&
+      RedisModule_IsSubEventSupported(RedisModuleEvent_Key, REDISMODULE_SUBEVENT_KEY_DELETED) == 0;
+  if (!needed || is_replica() || !module().restorer().gave_all_keys()) return;
+  handle(context, "keys that have gone with their slot are still in the pool",
+         [&] { module().write_through().look_for_lost_keys(context); });
+}
+
 void on_loop(Context* context, RedisModuleEvent, std::uint64_t event, void*) {
   if (event == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) {
+    if (module().restorer().waits_for_turn())
+      handle_start(context, [&] { module().restorer().on_first_turn(context); });
     if (module().restorer().waits_for_cluster())
       handle_start(context, [&] { module().restorer().on_turn(context); });
     handle(context, "what readers were served is not durable",
            [&] { module().stream_watch().before_sleep(context); });
+    look_for_lost_keys(context);
     module().write_through().before_sleep(context);
   } else {
     module().write_through().after_sleep();
@@ -116,6 +138,7 @@ void on_shutdown(Context* context, RedisModuleEvent, std::uint64_t, void*) {
 
 void subscribe_to_events(Context* context) {
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Loading, on_loading);
+  RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_ReplicationRoleChanged, on_role);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_ForkChild, on_fork);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_FlushDB, on_flush);
   RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_SwapDB, on_swap);
@@ -125,7 +148,6 @@ void subscribe_to_events(Context* context) {
   // Redis 7.0 has no such event, and its contexts select the database of the change.
   if (module().settings().keeps_native_keys())
     RedisModule_SubscribeToServerEvent(context, RedisModuleEvent_Key, on_key);
-  RedisModule_EventLoopAddOneShot(on_first_turn, nullptr);
 }
 
 }  // namespace perdix::valkey

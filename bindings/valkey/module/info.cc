@@ -53,6 +53,7 @@ void show_keyspace(RedisModuleInfoCtx* info) {
   number(info, "restored_keys", module().restorer().keys());
   number(info, "unreadable_keys", module().restorer().unreadable());
   number(info, "expired_keys", module().restorer().expired());
+  number(info, "partial", module().catalogue().is_partial() ? 1 : 0);
   number(info, "restore_microseconds",
          static_cast<std::uint64_t>(module().restorer().seconds() * 1e6));
 }

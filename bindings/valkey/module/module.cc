@@ -45,7 +45,7 @@ void check_commands(Context* context, const Settings& settings) {
   std::vector<std::string_view> called{"command", "client"};
   if (is_in_cluster()) called.emplace_back("cluster");
   if (!settings.keeps_native_keys()) return check_names(context, called, {});
-  called.insert(called.end(), {"get", "set", "dump", "restore"});
+  called.insert(called.end(), {"getex", "set", "dump", "restore"});
   check_names(context, called,
               {"multi", "exec", "xreadgroup", "xack", "xclaim", "xautoclaim", "xackdel", "xdelex"});
 }
@@ -58,7 +58,8 @@ void start(Context* context, Arguments arguments) {
   Module& module = *instance().module;
   say_what_was_opened(context, module.settings());
   module.restorer().check(context);
-  RedisModule_SetModuleOptions(context, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS);
+  RedisModule_SetModuleOptions(context, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
+                                            REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
   register_table_type(context);
   register_commands(context);
   register_info(context);
@@ -81,10 +82,10 @@ Module::Module(const Settings& settings)
       reaper_(pool_, catalogue_),
       tables_(pool_, settings_, reaper_),
       feeder_(tables_),
-      refusal_(pool_, settings_),
+      refusal_(pool_, settings_, catalogue_),
       write_through_(settings_, catalogue_, tables_, reaper_, refusal_),
       stream_watch_(catalogue_, write_through_),
-      restorer_(settings_, catalogue_, tables_, reaper_, write_through_) {}
+      restorer_(settings_, catalogue_, tables_, reaper_, refusal_, write_through_) {}
 
 void Module::close(Context* context) {
   write_through_.commit(context);

@@ -1,6 +1,10 @@
 #include "refusal.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace perdix::valkey {
 namespace {
@@ -22,17 +26,64 @@ int reply_refused(Context* context, RedisModuleString**, int) {
   return installed()->reply(context);
 }
 
+void rename(RedisModuleCommandFilterCtx* command, std::string_view name) {
+  RedisModule_CommandFilterArgReplace(command, 0,
+                                      RedisModule_CreateString(nullptr, name.data(), name.size()));
+}
+
+bool concerns_connection(const CommandTraits& traits) {
+  constexpr std::array kNames{"auth", "hello", "quit", "reset"};
+  return std::find(kNames.begin(), kNames.end(), traits.name) != kNames.end();
+}
+
+std::vector<RedisModuleString*> arguments_of(RedisModuleCommandFilterCtx* command) {
+  std::vector<RedisModuleString*> arguments;
+  const int count = RedisModule_CommandFilterArgsCount(command);
+  for (int i = 0; i < count; ++i)
+    arguments.push_back(
+        const_cast<RedisModuleString*>(RedisModule_CommandFilterArgGet(command, i)));
+  return arguments;
+}
+
+/// The keys among the arguments of a command. None if the server would reject it.
+std::vector<std::string_view> keys_in(Context* context,
+                                      std::vector<RedisModuleString*>& arguments) {
+  int count = 0;
+  int* places = RedisModule_GetCommandKeys(context, arguments.data(),
+                                           static_cast<int>(arguments.size()), &count);
+  std::vector<std::string_view> keys;
+  for (int i = 0; places != nullptr && i < count; ++i)
+    keys.push_back(view(arguments[static_cast<std::size_t>(places[i])]));
+  RedisModule_Free(places);
+  return keys;
+}
+
+/// None if the server does not say which client sends a command.
+std::optional<int> database_of(RedisModuleCommandFilterCtx* command) {
+  if (RedisModule_CommandFilterGetClientId == nullptr) return std::nullopt;
+  RedisModuleClientInfoV1 info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+  const auto client = RedisModule_CommandFilterGetClientId(command);
+  if (RedisModule_GetClientInfoById(&info, client) != REDISMODULE_OK) return std::nullopt;
+  return info.db;
+}
+
 }  // namespace
 
-Refusal::Refusal(const Pool& pool, const Settings& settings) : pool_(pool), settings_(settings) {}
+Refusal::Refusal(const Pool& pool, const Settings& settings, const Catalogue& catalogue)
+    : pool_(pool), settings_(settings), catalogue_(catalogue) {}
 
 void Refusal::prepare(Context* context) {
   installed() = this;
   context_ = RedisModule_GetDetachedThreadSafeContext(context);
   commands_.ask_with(context_);
-  if (RedisModule_CreateCommand(context, kRefused.data(), reply_refused, "readonly fast", 0, 0,
-                                0) != REDISMODULE_OK)
+  constexpr const char* kAlways = "readonly fast allow-stale allow-loading allow-busy";
+  if (RedisModule_CreateCommand(context, kRefused.data(), reply_refused, kAlways, 0, 0, 0) !=
+      REDISMODULE_OK)
     throw Error(Errc::already_exists, "the server has a command PX.REFUSED of another module");
+  // Whoever may read gets the error, and not one of access control.
+  if (RedisModule_SetCommandACLCategories != nullptr)
+    RedisModule_SetCommandACLCategories(RedisModule_GetCommand(context, kRefused.data()),
+                                        "read fast");
   prepared_ = true;
   if (!make_reserve())
     log(context, "warning", "the pool has no space for a reserve: it is as good as full");
@@ -104,7 +155,7 @@ void Refusal::try_again(Context* context) {
 
 void Refusal::follow_settings(Context* context) {
   if (!prepared_) return;
-  const bool wanted = refuses_ || settings_.refuses_oversize();
+  const bool wanted = refuses_ || loading_ || settings_.refuses_oversize();
   if (wanted && filter_ == nullptr) {
     transactions_.on_multi();
     filter_ =
@@ -115,10 +166,16 @@ void Refusal::follow_settings(Context* context) {
   }
 }
 
+void Refusal::set_loading(bool loading) {
+  loading_ = loading;
+  follow_settings(context_);
+}
+
 std::string Refusal::message() const {
+  if (loading_) return "LOADING the keys of the pool are coming back";
   const std::string prefix = device_failed_ ? "PXIO " : "PXFULL ";
   std::string message =
-      refuses_ ? prefix + why_ : "PXSIZE the value is larger than perdix.max-value";
+      refuses_ ? prefix + why_ : "PXSIZE the value would be larger than perdix.max-value";
   std::replace(message.begin(), message.end(), '\n', ' ');
   return message;
 }
@@ -131,29 +188,45 @@ bool Refusal::concerns(const CommandTraits& traits) const {
   return traits.runs_script || (device_failed_ ? traits.writes : traits.adds);
 }
 
-bool Refusal::is_oversize(RedisModuleCommandFilterCtx* command) const {
+bool Refusal::is_oversize(const CommandTraits& traits, RedisModuleCommandFilterCtx* command) const {
+  const auto limit = static_cast<std::size_t>(settings_.max_value);
   std::size_t bytes = 0;
   const int count = RedisModule_CommandFilterArgsCount(command);
   for (int i = 2; i < count; ++i) bytes += view(RedisModule_CommandFilterArgGet(command, i)).size();
-  return bytes > static_cast<std::size_t>(settings_.max_value);
+  if (bytes > limit) return true;
+  return traits.grows_keys && bytes + grown_size(command) > limit;
+}
+
+/// The size of the largest value of a command's keys. Where the server does not say which client
+/// sends a command, as Redis 7.0, the database may be any.
+std::size_t Refusal::grown_size(RedisModuleCommandFilterCtx* command) const {
+  std::vector<RedisModuleString*> arguments = arguments_of(command);
+  const std::optional<int> database = database_of(command);
+  const int first = database.value_or(0);
+  const int end = database ? first + 1 : catalogue_.databases();
+  std::size_t size = 0;
+  for (const std::string_view name : keys_in(context_, arguments))
+    for (int i = first; i < end; ++i) size = std::max(size, catalogue_.record_size(i, name));
+  return size;
 }
 
 void Refusal::filter(RedisModuleCommandFilterCtx* command) {
   if (is_in_unit()) return;  // it is refused whole or not at all
   const CommandTraits* traits = commands_.find(command);
   if (traits == nullptr) return;
+  if (loading_) {
+    if (!concerns_connection(*traits)) rename(command, kRefused);
+    return;
+  }
   if (traits->name == "multi") transactions_.on_multi();
   // A replica follows its primary, whatever it can keep.
   if (!concerns(*traits) || is_replica()) return;
-  if (refuses_ || (settings_.refuses_oversize() && is_oversize(command))) replace(command);
+  if (refuses_ || (settings_.refuses_oversize() && is_oversize(*traits, command))) replace(command);
 }
 
 /// The rejection of a name that is no command shows the name, and so the error.
 void Refusal::replace(RedisModuleCommandFilterCtx* command) {
-  const std::string name =
-      transactions_.may_hold(context_, command) ? message() : std::string(kRefused);
-  RedisModule_CommandFilterArgReplace(command, 0,
-                                      RedisModule_CreateString(nullptr, name.data(), name.size()));
+  rename(command, transactions_.may_hold(context_, command) ? message() : std::string(kRefused));
 }
 
 }  // namespace perdix::valkey

@@ -17,7 +17,14 @@
 // After a failure of the device no change reaches the pool any more. From then on all commands that
 // write are refused, also those that remove data, until the server is started again.
 //
-// The filter is also there while Settings::oversize is `refuse`, and looks at the arguments' sizes.
+// The filter is also there
+//
+// 1. while Settings::oversize is `refuse`. It adds the sizes of the arguments to that of the value
+//    which the catalogue has. What a command adds beside its arguments, and what other commands of
+//    its transaction add, it does not see.
+// 2. while the keys of the pool come back and the server lets clients in between (Restorer). Then
+//    each command is answered with LOADING, but for those that a connection begins or ends with.
+//
 // Used by the server's main thread only.
 #pragma once
 
@@ -26,6 +33,7 @@
 #include <perdix/index.h>
 
 #include "api.h"
+#include "catalogue.h"
 #include "command_traits.h"
 #include "settings.h"
 #include "transactions.h"
@@ -34,7 +42,7 @@ namespace perdix::valkey {
 
 class Refusal {
  public:
-  Refusal(const Pool& pool, const Settings& settings);
+  Refusal(const Pool& pool, const Settings& settings, const Catalogue& catalogue);
 
   /// Makes the reserve and the command that replies with the error. For the mode `keyspace`.
   void prepare(Context* context);
@@ -61,6 +69,9 @@ class Refusal {
 
   bool refuses() const noexcept { return refuses_; }
 
+  /// From now on clients are told that keys are coming back, or no longer.
+  void set_loading(bool loading);
+
   /// Installs or removes the filter, as the settings say now.
   void follow_settings(Context* context);
 
@@ -73,13 +84,16 @@ class Refusal {
  private:
   std::string message() const;
   bool concerns(const CommandTraits& traits) const;
-  bool is_oversize(RedisModuleCommandFilterCtx* command) const;
+  bool is_oversize(const CommandTraits& traits, RedisModuleCommandFilterCtx* command) const;
+  std::size_t grown_size(RedisModuleCommandFilterCtx* command) const;
   void replace(RedisModuleCommandFilterCtx* command);
   bool make_reserve();
 
   Pool pool_;
   const Settings& settings_;
+  const Catalogue& catalogue_;
   bool prepared_ = false;
+  bool loading_ = false;
   bool refuses_ = false;
   bool device_failed_ = false;
   unsigned pause_ = 0;     // calls of try_again() until the next try

@@ -8,6 +8,9 @@
 namespace perdix::valkey {
 namespace {
 
+// Keys that are given back between two looks at the clock.
+constexpr std::uint64_t kKeysAtOnce = 16;
+
 /// Whether replicas get the command, too.
 constexpr const char* kAlone = "blbcc";
 constexpr const char* kReplicated = "!blbcc";
@@ -45,6 +48,89 @@ void set_text_directly(Context* context, const Record& record, std::string_view 
   if (record.expires != Record::kNever) RedisModule_SetAbsExpire(key.get(), record.expires);
 }
 
+bool has_keys(Context* context) {
+  bool found = false;
+  for_each_database(context, [&](int) { found = found || RedisModule_DbSize(context) > 0; });
+  return found;
+}
+
+/// Whether the server is a replica, or a node of a cluster that is to become one: it does not call
+/// itself one before its first routine.
+bool will_be_replica(Context* context) {
+  if (is_replica()) return true;
+  if (!is_in_cluster()) return false;
+  int flags = 0;
+  return RedisModule_GetClusterNodeInfo(context, RedisModule_GetMyClusterID(), nullptr, nullptr,
+                                        nullptr, &flags) == REDISMODULE_OK &&
+         (flags & REDISMODULE_NODE_SLAVE) != 0;
+}
+
+bool replicate(Context* context, const char* host, const char* port) {
+  return !CallReply(RedisModule_Call(context, "REPLICAOF", "cc", host, port)).is_error();
+}
+
+/// Makes a replica ask its primary for all keys: a server that was none for a moment has a place in
+/// a stream of its own only.
+bool follow_anew(Context* context) {
+  RedisModuleServerInfoData* info = RedisModule_GetServerInfo(context, "replication");
+  const auto field = [&](const char* name) {
+    const char* value = RedisModule_ServerInfoGetFieldC(info, name);
+    return std::string(value != nullptr ? value : "");
+  };
+  const std::string host = field("master_host");
+  const std::string port = field("master_port");
+  RedisModule_FreeServerInfo(context, info);
+  return replicate(context, "NO", "ONE") && replicate(context, host.c_str(), port.c_str());
+}
+
+/// Makes replicas, and a node of a cluster that becomes one, ask for all keys.
+bool change_identity(Context* context) {
+  return !CallReply(RedisModule_Call(context, "DEBUG", "c", "CHANGE-REPL-ID")).is_error();
+}
+
+/// The commands that gave the keys to the server are none of a client's.
+void forget_commands(Context* context) {
+  for (const auto& [command, argument] : {std::pair("CONFIG", "RESETSTAT"), {"SLOWLOG", "RESET"}})
+    CallReply(RedisModule_Call(context, command, "c", argument));
+}
+
+/// Lets clients in while keys come back. The server does so for a context that has existed for its
+/// `busy-reply-threshold`, five seconds unless an operator has set it. So that is 0 until the end.
+class Door {
+ public:
+  explicit Door(Context* context) : context_(context) {
+    const CallReply before(RedisModule_Call(context, "CONFIG", "cc", "GET", kThreshold));
+    threshold_ = before.element_bytes(1);
+    set("0");
+  }
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+  ~Door() { set(threshold_.c_str()); }
+
+  /// To be called often.
+  void open() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    Context* own = RedisModule_GetDetachedThreadSafeContext(context_);
+    RedisModule_Yield(own, REDISMODULE_YIELD_FLAG_CLIENTS, "keys are coming back");
+    RedisModule_FreeThreadSafeContext(own);
+    next_ = std::chrono::steady_clock::now() + kPause;
+  }
+
+ private:
+  static constexpr const char* kThreshold = "busy-reply-threshold";
+  static constexpr std::chrono::milliseconds kPause{50};
+
+  void set(const char* value) {
+    if (threshold_.empty()) return;
+    CallReply(RedisModule_Call(context_, "CONFIG", "ccc", "SET", kThreshold, value));
+  }
+
+  Context* context_;
+  std::string threshold_;
+  std::chrono::steady_clock::time_point next_;
+};
+
 bool cluster_is_up(Context* context) {
   const CallReply reply(RedisModule_Call(context, "CLUSTER", "c", "INFO"));
   return reply.bytes().find("cluster_state:ok") != std::string_view::npos;
@@ -53,40 +139,90 @@ bool cluster_is_up(Context* context) {
 }  // namespace
 
 Restorer::Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
-                   WriteThrough& write_through)
+                   Refusal& refusal, WriteThrough& write_through)
     : settings_(settings),
       catalogue_(catalogue),
       tables_(tables),
       reaper_(reaper),
+      refusal_(refusal),
       write_through_(write_through),
-      pool_knows_(!catalogue.is_new()) {}
+      pool_knows_(!catalogue.is_new() && (!catalogue.is_partial() || settings.serves_partial())) {}
 
 void Restorer::check(Context* context) {
-  for_each_database(context, [&](int) {
-    server_has_keys_ = server_has_keys_ || RedisModule_DbSize(context) > 0;
-  });
-  if (server_has_keys_ && pool_knows_)
+  server_has_keys_ = has_keys(context);
+  if (server_has_keys_ && !catalogue_.is_new())
     throw Error(Errc::already_exists,
                 "the server has keys, and the pool has those of another run: load the module with "
                 "the server's start, or give it a new pool");
+  if (is_of_no_use() && !will_be_replica(context))
+    throw Error(Errc::truncated,
+                "the pool has a part of a primary's keys, since its server ended in the middle of "
+                "a full synchronisation; start the server as a replica, or load the module with "
+                "`partial serve` to go on with that part");
+}
+
+/// Whether the pool has a part of a primary's keys, which must not be served.
+bool Restorer::is_of_no_use() const {
+  return catalogue_.is_partial() && !settings_.serves_partial();
 }
 
 void Restorer::begin(Context* context) {
   if (server_has_keys_) finish(context);
 }
 
-void Restorer::on_loading() {
+void Restorer::on_loading(Context* context, Source source) {
   loading_ = true;
-  loaded_ = true;
+  loaded_ = loaded_ || source == Source::rdb_file || source == Source::append_only_file;
+  has_place_ = has_place_ || (starting_ && source == Source::rdb_file);
+  synchronising_ = source == Source::primary;
+  if (!synchronising_) return;
+  write_through_.set_whole(false);
+  if (!withholds_) return;
+  // The server does not have what the pool still has, so what it empties now is no flush of that.
+  write_through_.flush(context, Catalogue::kAllDatabases);
+  write_through_.commit(context);
+  tables_.drop_orphans();
 }
 
-void Restorer::on_loaded(Context* context) {
+void Restorer::on_loaded(Context* context, bool complete) {
   loading_ = false;
   if (starting_) finish(context);
+  if (synchronising_ && complete) {
+    withholds_ = false;
+    write_through_.set_whole(true);
+  }
+  synchronising_ = false;
+}
+
+void Restorer::on_promotion(Context* context) {
+  if (withholds_) {
+    failed_ = true;
+    throw Error(Errc::truncated,
+                "the server was promoted before its primary had sent all keys, and its pool has a "
+                "part of them: load the module with `partial serve` to go on with that part");
+  }
+  if (write_through_.is_whole()) return;
+  log(context, "warning", "the server was promoted, and may lack keys of its former primary");
+  write_through_.set_whole(true);
 }
 
 void Restorer::on_first_turn(Context* context) {
-  if (starting_ && !loading_) finish(context);
+  if (starting_) finish(context);
+  if (has_stale_place_) forget_place(context);
+}
+
+/// Makes the server forget which commands of its primary it has had. A primary forgets which ones
+/// it has sent: its pool may have more than any replica. In a cluster a replica is one later.
+void Restorer::forget_place(Context* context) {
+  has_stale_place_ = false;
+  const bool fails = will_be_replica(context);
+  if (is_replica() ? follow_anew(context) : change_identity(context)) return;
+  const std::string why =
+      "the server does not forget the place of the RDB file in the stream of commands; remove the "
+      "file, since the pool is newer";
+  failed_ = fails;
+  if (fails) throw Error(Errc::unsupported, why);
+  log(context, "warning", why);
 }
 
 void Restorer::finish(Context* context) {
@@ -95,14 +231,16 @@ void Restorer::finish(Context* context) {
   if (pool_knows_) {
     if (loaded_) clear_loaded(context);
     give_keys(context);
+    has_stale_place_ = has_place_ && settings_.keeps_native_keys();
   }
   starting_ = false;
   write_through_.set_active(true);
-  if (!pool_knows_) adopt_loaded(context);
-  // What could not be read may have tables.
-  if (unreadable_ == 0) tables_.drop_orphans();
+  if (!pool_knows_) take_loaded(context);
+  // What could not be read, or is withheld, may have tables.
+  if (unreadable_ == 0 && !withholds_) tables_.drop_orphans();
   for (const std::uint32_t space : catalogue_.abandoned()) reaper_.erase_space(space);
   failed_ = false;
+  if (keys_ > 0 && !server_has_keys_) forget_commands(context);
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   log(context, "notice",
       std::to_string(keys_) + " keys of the pool are back after " +
@@ -110,8 +248,42 @@ void Restorer::finish(Context* context) {
           std::to_string(expired_) + " had expired");
 }
 
+/// What the server has by itself is durable from now on.
+void Restorer::take_loaded(Context* context) {
+  const bool replaces = is_of_no_use();
+  if (replaces && !has_keys(context)) {
+    withholds_ = true;
+    has_stale_place_ = has_place_;
+    write_through_.set_whole(false);
+    log(context, "warning", "the pool has a part of a primary's keys, which is not served");
+    return;
+  }
+  if (replaces) {
+    log(context, "warning", "the pool has a part of a primary's keys, which its file replaces");
+    write_through_.set_whole(false);
+    write_through_.flush(context, Catalogue::kAllDatabases);
+  }
+  adopt_loaded(context);
+  write_through_.set_whole(true);
+  write_through_.commit(context);
+}
+
 void Restorer::give_keys(Context* context) {
+  const bool lets_clients_in = settings_.keeps_native_keys() && !is_in_cluster();
+  if (!lets_clients_in) return give_all(context, [] {});
+  refusal_.set_loading(true);
+  Door door(context);
+  std::uint64_t given = 0;
+  give_all(context, [&] {
+    if (given++ % kKeysAtOnce == 0) door.open();
+  });
+  refusal_.set_loading(false);
+}
+
+template <class BeforeEach>
+void Restorer::give_all(Context* context, BeforeEach before_each) {
   catalogue_.for_each([&](int database, std::string_view name, std::string_view bytes) {
+    before_each();
     give_key(context, database, name, bytes);
   });
 }
@@ -203,6 +375,7 @@ bool Restorer::give_waiting(Context* context, const Record& record, std::string_
   log(context, "warning",
       "the slot of the key '" + std::string(name) +
           "' belongs to another node: the key stays away");
+  ++foreign_;
   return false;
 }
 

@@ -9,6 +9,19 @@
 // read. A record of a newer server or module, or a damaged one, is an error that ends the start.
 // Settings::unreadable `skip` overrides that.
 //
+// A pool that may lack keys, since its server ended in the middle of a full synchronisation, is not
+// given to a primary, which does not start with it (Settings::partial `serve` overrides that). A
+// replica takes what its file has, which is whole, in place of the pool's keys. Without keys in a
+// file it withholds them, and is empty until its primary has sent all. It ends if it is promoted
+// before.
+//
+// A file that was loaded also has the place in the primary's stream of commands from which a
+// replica goes on. A pool that knows better has later commands already, so the server forgets the
+// place, and asks for all keys.
+//
+// While native keys come back the server lets clients in now and then, and answers them with
+// LOADING. Not in a cluster: what other nodes say could take a slot away in the middle.
+//
 // Native keys that have expired are not given, and their records are erased: no event would come of
 // them. Tables are given, and the server says when it expires them.
 //
@@ -24,6 +37,7 @@
 #include "api.h"
 #include "catalogue.h"
 #include "record.h"
+#include "refusal.h"
 #include "settings.h"
 #include "tables.h"
 #include "write_through.h"
@@ -32,30 +46,45 @@ namespace perdix::valkey {
 
 class Restorer {
  public:
+  /// Where the keys of a load come from.
+  enum class Source { rdb_file, append_only_file, primary };
+
   Restorer(const Settings& settings, Catalogue& catalogue, Tables& tables, Reaper& reaper,
-           WriteThrough& write_through);
+           Refusal& refusal, WriteThrough& write_through);
 
   /// When the module is loaded, before the server knows anything of it. Throws already_exists if
-  /// server and pool both have keys.
+  /// server and pool both have keys, and truncated if the pool has a part of a primary's keys.
   void check(Context* context);
 
   /// When all is ready: takes the keys of a server that has been running without the module.
   void begin(Context* context);
 
   /// A load begins; a load has ended; the first turn of the event loop.
-  void on_loading();
-  void on_loaded(Context* context);
+  void on_loading(Context* context, Source source);
+  void on_loaded(Context* context, bool complete);
   void on_first_turn(Context* context);
+  bool waits_for_turn() const noexcept { return (starting_ && !loading_) || has_stale_place_; }
 
   /// A turn of the event loop, while some keys wait for the cluster.
   void on_turn(Context* context);
   bool waits_for_cluster() const noexcept { return waits_for_cluster_; }
+
+  /// The server has become a primary. Throws truncated if the pool's keys are withheld.
+  void on_promotion(Context* context);
 
   /// Whether what is being loaded is older than the pool.
   bool ignores_loads() const noexcept { return starting_ && pool_knows_; }
 
   /// Whether the start ended with an exception.
   bool failed() const noexcept { return failed_; }
+
+  /// Whether the server is without the pool's keys, until its primary has sent all.
+  bool withholds() const noexcept { return withholds_; }
+
+  /// Whether the server is to have each key that the pool has.
+  bool gave_all_keys() const noexcept {
+    return !starting_ && !withholds_ && !waits_for_cluster_ && unreadable_ + foreign_ == 0;
+  }
 
   std::uint64_t keys() const noexcept { return keys_; }
 
@@ -70,6 +99,8 @@ class Restorer {
  private:
   void finish(Context* context);
   void give_keys(Context* context);
+  template <class BeforeEach>
+  void give_all(Context* context, BeforeEach before_each);
   void give_key(Context* context, int database, std::string_view name, std::string_view bytes);
   bool give_value(Context* context, const Record& record, std::string_view name);
   bool give_dump(Context* context, const Record& record, std::string_view name);
@@ -80,11 +111,15 @@ class Restorer {
   bool forget_expired(int database, std::string_view name, const Record& record);
   void clear_loaded(Context* context);
   void adopt_loaded(Context* context);
+  void take_loaded(Context* context);
+  void forget_place(Context* context);
+  bool is_of_no_use() const;
 
   const Settings& settings_;
   Catalogue& catalogue_;
   Tables& tables_;
   Reaper& reaper_;
+  Refusal& refusal_;
   WriteThrough& write_through_;
   bool server_has_keys_ = false;
   bool starting_ = true;
@@ -93,8 +128,13 @@ class Restorer {
   bool loaded_ = false;
   bool pool_knows_ = false;
   bool waits_for_cluster_ = false;
+  bool synchronising_ = false;
+  bool withholds_ = false;
+  bool has_place_ = false;        // in the stream of the primary, from a file
+  bool has_stale_place_ = false;  // the same, to be forgotten
   std::uint64_t keys_ = 0;
   std::uint64_t unreadable_ = 0;
+  std::uint64_t foreign_ = 0;  // in slots of other nodes
   std::uint64_t expired_ = 0;
   double seconds_ = 0;
 };

@@ -24,12 +24,14 @@ constexpr std::array kDurabilities{0, 1, 2};
 std::array kModeNames{"tables", "keyspace"};
 std::array kOversizeNames{"warn", "refuse"};
 std::array kUnreadableNames{"refuse", "skip"};
+std::array kPartialNames{"refuse", "serve"};
 constexpr std::array kTwo{0, 1};
 
 const Choices kDurabilityChoices{kDurabilityNames, kDurabilities};
 const Choices kModeChoices{kModeNames, kTwo};
 const Choices kOversizeChoices{kOversizeNames, kTwo};
 const Choices kUnreadableChoices{kUnreadableNames, kTwo};
+const Choices kPartialChoices{kPartialNames, kTwo};
 
 [[noreturn]] void refuse(std::string_view name, std::string_view value, const std::string& wanted) {
   throw Error(Errc::invalid_argument,
@@ -92,11 +94,13 @@ void take_argument(Settings& settings, std::string_view name, std::string_view v
     settings.oversize = choice(name, value, kOversizeChoices);
   } else if (name == "unreadable") {
     settings.unreadable = choice(name, value, kUnreadableChoices);
+  } else if (name == "partial") {
+    settings.partial = choice(name, value, kPartialChoices);
   } else {
     throw Error(Errc::invalid_argument,
                 "the module has no argument '"s.append(name) +
                     "': path, durability, mode, engine, dram-budget, max-size, max-value, "
-                    "oversize, unreadable");
+                    "oversize, unreadable, partial");
   }
 }
 
@@ -181,6 +185,7 @@ void load_settings(Context* context, Arguments arguments, Settings& settings) {
   register_choice(context, "oversize", settings.oversize, kOversizeChoices,
                   REDISMODULE_CONFIG_DEFAULT);
   register_choice(context, "unreadable", settings.unreadable, kUnreadableChoices, kFixed);
+  register_choice(context, "partial", settings.partial, kPartialChoices, kFixed);
   register_number(context, "dram-budget", settings.dram_budget, REDISMODULE_CONFIG_DEFAULT);
   register_number(context, "max-value", settings.max_value, REDISMODULE_CONFIG_DEFAULT);
   register_number(context, "max-size", settings.max_size, kFixed, get_max_size);

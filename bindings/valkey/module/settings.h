@@ -29,6 +29,11 @@ enum class Unreadable : int {
   skip = 1,    ///< it starts without them; they stay in the pool until they are written again
 };
 
+enum class Partial : int {
+  refuse = 0,  ///< a pool that has a part of a primary's keys waits for that primary
+  serve = 1,   ///< its keys are given to the server, which takes them for all
+};
+
 struct Settings {
   static constexpr long long kDefaultMaxValue = 64LL << 20;
 
@@ -41,10 +46,12 @@ struct Settings {
   long long max_value = kDefaultMaxValue;  ///< bytes of a native value that are no surprise
   int oversize = static_cast<int>(Oversize::warn);
   int unreadable = static_cast<int>(Unreadable::refuse);
+  int partial = static_cast<int>(Partial::refuse);
 
   bool keeps_native_keys() const { return mode == static_cast<int>(Mode::keyspace); }
   bool refuses_oversize() const { return oversize == static_cast<int>(Oversize::refuse); }
   bool skips_unreadable() const { return unreadable == static_cast<int>(Unreadable::skip); }
+  bool serves_partial() const { return partial == static_cast<int>(Partial::serve); }
 };
 
 /// Fills in the settings and makes the server know them. They must stay where they are. Throws

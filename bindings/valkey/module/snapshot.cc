@@ -18,7 +18,9 @@ long long expiry_of(RedisModuleKey* key) {
 std::string text_record(Context* context, RedisModuleKey* key, RedisModuleString* name,
                         long long expires) {
   if (RedisModule_ValueLength(key) <= kPlainText) {
-    const CallReply reply(RedisModule_Call(context, "GET", "s", name));
+    const UntouchedKey untouched(key);
+    // Not GET: what a command that may write has read, no client is told of (CLIENT TRACKING).
+    const CallReply reply(RedisModule_Call(context, "GETEX", "s", name));
     if (reply.is_string()) return encode({Record::Type::text, expires, reply.bytes()});
     // A node of a cluster refuses that where it would refuse a client.
   }
@@ -27,7 +29,9 @@ std::string text_record(Context* context, RedisModuleKey* key, RedisModuleString
   return encode({Record::Type::text, expires, {bytes, size}});
 }
 
-std::string dump_record(Context* context, RedisModuleString* name, long long expires) {
+std::string dump_record(Context* context, RedisModuleKey* key, RedisModuleString* name,
+                        long long expires) {
+  const UntouchedKey untouched(key);
   const CallReply reply(RedisModule_Call(context, "DUMP", "s", name));
   if (!reply.is_string()) throw Error(Errc::unsupported, "DUMP of a key was refused by the server");
   return encode({Record::Type::dump, expires, reply.bytes()});
@@ -39,15 +43,15 @@ std::optional<std::string> record_of(Context* context, int database, std::string
                                      bool native) {
   const SelectedDatabase selected(context, database);
   const String key_name(name);
-  const Key key(context, key_name.get(), kPeek);
-  if (key.get() == nullptr) return std::nullopt;
+  const Key key(context, key_name.get(), peek_mode());
+  if (key.is_absent()) return std::nullopt;
   const long long expires = expiry_of(key.get());
   if (const TableValue* value = table_value(key.get()); value != nullptr)
     return value->table ? std::optional(table_record(value->table->id(), expires)) : std::nullopt;
   if (!native) return std::nullopt;
   if (key.type() == REDISMODULE_KEYTYPE_STRING)
     return text_record(context, key.get(), key_name.get(), expires);
-  return dump_record(context, key_name.get(), expires);
+  return dump_record(context, key.get(), key_name.get(), expires);
 }
 
 }  // namespace perdix::valkey

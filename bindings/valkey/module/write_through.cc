@@ -71,6 +71,11 @@ void WriteThrough::remember(int database, std::string_view name) {
   recorded_.insert(std::move(key));
 }
 
+void WriteThrough::set_whole(bool whole) {
+  whole_ = whole;
+  if (!whole) catalogue_.set_partial(true);
+}
+
 void WriteThrough::mark(int database, std::string_view name) {
   if (!active_) return;
   const bool again =
@@ -171,6 +176,10 @@ void WriteThrough::commit(Context* context) noexcept {
       marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
       if (!commit_marks(context, marks)) unacknowledged_ = true;
     }
+    if (catalogue_.is_partial() && has_all_keys() && !refusal_.refuses()) {
+      catalogue_.set_partial(false);
+      commit_marks(context, {});
+    }
     // The catalogue still has keys of tables whose end the pool did not take.
     if (failed_.empty() && !catalogue_.spaces_changed()) tables_.drop_doomed();
   } catch (const std::exception& error) {
@@ -223,6 +232,7 @@ std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector
     } catch (const Error& error) {
       if (error.code() != Errc::unsupported) throw;
       refused_.marks.insert(mark);
+      if (is_replica()) catalogue_.set_partial(true);
     }
   }
   return changes;
@@ -288,7 +298,7 @@ void WriteThrough::add_change(Context* context, const Mark& mark, std::vector<Ke
 }
 
 void WriteThrough::apply(std::vector<KeyChange> changes) {
-  if (changes.empty() && !catalogue_.spaces_changed()) return;
+  if (changes.empty() && !catalogue_.waits_for_apply()) return;
   catalogue_.apply(changes);
   for (const std::uint32_t space : catalogue_.take_left_spaces()) reaper_.erase_space(space);
   ++counters_.commits;
@@ -304,6 +314,30 @@ void WriteThrough::apply(std::vector<KeyChange> changes) {
   }
 }
 
+/// Records that have no key in the server, if the other keys all have records. Servers that need
+/// this have one database in a cluster.
+std::uint64_t WriteThrough::missing_keys(Context* context) const {
+  const SelectedDatabase selected(context, 0);
+  const std::uint64_t records = catalogue_.records();
+  const std::uint64_t keys = RedisModule_DbSize(context);
+  return records > keys ? records - keys : 0;
+}
+
+void WriteThrough::look_for_lost_keys(Context* context) {
+  // Keys that wait to be stored would hide as many that are missing.
+  if (!active_ || loading_ || waiting() > 0 || !expired_.marks.empty()) return;
+  if (missing_keys(context) > missed_) {
+    const SelectedDatabase selected(context, 0);
+    catalogue_.for_each([&](int database, std::string_view name, std::string_view) {
+      if (!is_present(context, String(name).get())) mark(database, name);
+    });
+    if (!marked_.empty())
+      log(context, "notice", std::to_string(marked_.size()) + " keys have gone with their slots");
+    commit(context);
+  }
+  missed_ = missing_keys(context);
+}
+
 void WriteThrough::flush(Context* context, int database) {
   if (!active_) return;
   const auto goes = [database](const Mark& mark) {
@@ -314,6 +348,7 @@ void WriteThrough::flush(Context* context, int database) {
   std::erase_if(expired_.marks, goes);
   std::erase_if(failed_, goes);
   catalogue_.flush(database);
+  missed_ = kUnknown;
   spaces_failed_ = false;
   arrange_commit(context);
 }

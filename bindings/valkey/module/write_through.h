@@ -7,6 +7,9 @@
 // from all. So what may be stored elsewhere is marked in each database, and the notice that a key
 // goes has the database of the key itself.
 //
+// Redis 7.0 tells nothing of the native keys of a slot that a node of a cluster loses. There the
+// node compares how many keys it and the pool have, and looks for those that are gone.
+//
 // At the end of the unit all marked keys are looked up and their records applied as one atomic
 // change (Catalogue::apply), with the databases that the unit has flushed or exchanged. The end of
 // a unit is
@@ -91,11 +94,21 @@ class WriteThrough {
   void flush(Context* context, int database);
   void swap(Context* context, int first, int second);
 
+  /// Erases records of native keys that have gone without a notice, while all keys of the pool are
+  /// to be in the server. To be called before the server sleeps.
+  void look_for_lost_keys(Context* context);
+
   /// The job after an event.
   void run_job(Context* context);
 
   /// While a file or a full synchronisation is loaded, keys are committed in batches.
   void set_loading(bool loading) { loading_ = loading; }
+
+  /// A full synchronisation begins, and has ended; or the server is to have keys that the pool
+  /// lacks, and has all. In between the pool is marked as partial, also while keys are left that
+  /// the pool did not take.
+  void set_whole(bool whole);
+  bool is_whole() const noexcept { return whole_; }
 
   /// Tries again what the pool did not take. To be called now and then.
   void try_again(Context* context);
@@ -140,6 +153,8 @@ class WriteThrough {
   bool make_space(Context* context, const std::exception& error);
   void on_failure(Context* context, const std::exception& error);
   void apply(std::vector<KeyChange> changes);
+  std::uint64_t missing_keys(Context* context) const;
+  bool has_all_keys() const { return whole_ && failed_.empty() && refused_.marks.empty(); }
 
   const Settings& settings_;
   Catalogue& catalogue_;
@@ -148,6 +163,7 @@ class WriteThrough {
   Refusal& refusal_;
   bool active_ = false;
   bool loading_ = false;
+  bool whole_ = true;  // but for the keys that wait below
   bool asleep_ = false;
   bool job_waits_ = false;
   int moved_from_ = 0;
@@ -157,6 +173,9 @@ class WriteThrough {
   // so it needs these only when it is promoted. Strings are shown always.
   Later refused_;
   Later expired_;
+  // Records that look as if they had no key: those of flushed databases, which are being erased.
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  std::uint64_t missed_ = kUnknown;
   std::set<Mark> failed_;                     // that the pool did not take
   bool spaces_failed_ = false;                // the same with the list of spaces
   bool unacknowledged_ = false;               // replies to writes wait that are not durable

@@ -176,6 +176,39 @@ class ClusterTest(ServerTest):
             expected = [{b"user": b"string"}, {}, {b"user": b"hash"}, {b"queue": b"list"}]
             self.assertEqual(found, expected)
 
+    def test_lost_slot(self):
+        """Its keys do not come back, also where the server tells nothing of their end."""
+        nodes = self.create(3, arguments=["mode", "keyspace"])
+        client = self.connect(nodes[0])
+        for i in range(20):
+            client.set(f"{{a}}string{i}", i)
+            client.rpush(f"{{a}}list{i}", i)
+            client.execute_command("PX.PUT", f"{{a}}table{i}", "a", i)
+        source = next(n for n in nodes if n.client.dbsize() > 0)
+        target = next(n for n in nodes if n.client.dbsize() == 0)
+        slot = source.client.execute_command("CLUSTER KEYSLOT", "{a}")
+        kept = next(k for k in map(str, range(100000)) if self.is_of(source, k, slot))
+        source.client.set(kept, "1")
+        setslot = ("CLUSTER SETSLOT", slot)
+        target.client.execute_command(*setslot, "IMPORTING", self.node_id(source))
+        target.client.execute_command(*setslot, "NODE", self.node_id(target))
+        target.client.execute_command("CLUSTER BUMPEPOCH")
+        wait_for(lambda: source.client.dbsize() == 1, "the node does not lose the slot")
+        source.restart()
+        wait_for(lambda: self.is_up(source), "the cluster does not come back")
+        self.assertEqual(source.info("restored_keys"), 1)
+        self.assertEqual(source.client.get(kept), b"1")
+
+    def is_of(self, node, key, but):
+        """Whether the node has the slot of a key, which is not the slot `but`."""
+        slot = node.client.execute_command("CLUSTER KEYSLOT", key)
+        if slot == but:
+            return False
+        try:
+            return node.client.exists(key) == 0
+        except redis.ResponseError:
+            return False
+
     def test_promoted_replica_has_all_types(self):
         """It stores what it had in memory only before it acknowledges anything."""
         primary, replica = self.nodes(2, arguments=["mode", "keyspace"])

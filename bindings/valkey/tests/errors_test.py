@@ -1,9 +1,10 @@
 """What goes wrong is an error reply or a line in the log, and never the end of a server."""
 
 import os
+import random
 import subprocess
 
-from servers import ServerTest, redis, unittest, wait_for
+from servers import KIND, ServerTest, redis, unittest, wait_for
 
 KEYSPACE = ["mode", "keyspace"]
 
@@ -76,6 +77,7 @@ class ErrorsTest(ServerTest):
             (["durability", "always"], "automatic, process, power"),
             (["engine", "unheard-of"], "engine"),
             (["unreadable", "maybe"], "refuse, skip"),
+            (["partial", "maybe"], "refuse, serve"),
             (["colour", "red"], "no argument"),
             (["mode"], "pairs"),
         ):
@@ -219,7 +221,7 @@ class ErrorsTest(ServerTest):
     def test_renamed_commands_that_the_module_needs(self):
         """Without them it would acknowledge what it can't keep, so it does not start."""
         for mode, commands in (
-            ("keyspace", ("DUMP", "RESTORE", "GET", "SET", "COMMAND", "CLIENT")),
+            ("keyspace", ("DUMP", "RESTORE", "GETEX", "SET", "COMMAND", "CLIENT")),
             ("tables", ("COMMAND", "CLIENT")),
         ):
             for command in commands:
@@ -252,6 +254,40 @@ class ErrorsTest(ServerTest):
         grown = "redis.call('DEL', 'k') redis.call('SET', 'k', string.rep('x', ARGV[1]))"
         client.eval(grown, 0, 2 << 20)  # not known before: it goes on as a whole
         self.assertEqual(client.strlen("k"), 2 << 20)
+
+    def test_oversize_refuses_growth(self):
+        """Whatever the command, the value that the pool has counts."""
+        server = self.server(arguments=[*KEYSPACE, "max-value", "1mb", "oversize", "refuse"])
+        client = server.client
+        half = random.Random(1).randbytes(600 << 10)  # the server's compression gains nothing
+        grow = {
+            "string": lambda: client.append("string", half),
+            "range": lambda: client.setrange("range", 0, half),
+            "hash": lambda: client.hset("hash", half[:9], half),
+            "list": lambda: client.rpush("list", half),
+            "set": lambda: client.sadd("set", half),
+            "zset": lambda: client.zadd("zset", {half: 1}),
+            "stream": lambda: client.xadd("stream", {"a": half}),
+        }
+        for name, command in grow.items():
+            command()
+            size = client.memory_usage(name)
+            half = half[::-1]
+            if name != "range":  # replaces what is there, which the module can't know
+                self.refused("PXSIZE the value would be larger", command)
+            self.assertEqual(client.memory_usage(name), size)
+        client.set("string", half)  # replaces it
+        client.lpop("list")
+        grow["list"]()
+        other = redis.Redis(port=server.port, db=1, protocol=2)
+        if KIND == "redis-7":
+            self.refused("PXSIZE", other.append, "string", half)
+        else:
+            other.append("string", half)
+        client.rpush("small", 1)
+        digest = server.digest()
+        server.restart()
+        self.assertEqual(server.digest(), digest)
 
     def test_oversize(self):
         server = self.server(arguments=[*KEYSPACE, "max-value", "1mb"])

@@ -110,6 +110,38 @@ class KeyspaceTest(ServerTest):
         self.assertEqual(server.info("restored_keys"), 2)
         self.assertEqual(server.info("expired_keys"), 0)
 
+    def test_clients_while_keys_come_back(self):
+        """They are told so, as while the server loads a file."""
+        server = self.server(arguments=KEYSPACE, options=["--requirepass", "word"], start=False)
+        server.start(wait=False)
+        server.client = redis.Redis(port=server.port, protocol=2, password="word")
+        wait_for(server.answers, "no start")
+        fill = "for i = 1, 10000 do redis.call('SET', ARGV[1] * 10000 + i, i) end"
+        for number in range(40):
+            server.client.eval(fill, 0, number)
+        server.kill()
+        server.start(wait=False)
+        told = set()
+        client = None
+        while "400000" not in told:
+            client, answer = self.ask(server, client)
+            told.add(answer)
+        told.discard("")
+        self.assertEqual(told, {"400000", "LOADING the keys of the pool are coming back"})
+
+    def ask(self, server, client):
+        """The connection and how many keys there are; an empty answer if nobody listens yet."""
+        try:
+            if client is None:
+                client = redis.Connection(port=server.port, protocol=2, password="word", retry=None)
+                client.connect()
+            client.send_command("DBSIZE")
+            return client, str(client.read_response())
+        except redis.BusyLoadingError as error:
+            return client, f"LOADING {error}"
+        except (redis.ConnectionError, OSError):
+            return None, ""
+
     def test_flush_and_swap(self):
         server = self.server(arguments=KEYSPACE)
         self.fill(server.client)

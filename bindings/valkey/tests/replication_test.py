@@ -3,7 +3,9 @@
 import random
 import threading
 
-from servers import ServerTest, redis, seed, unittest, wait_for
+from servers import PATIENCE, ServerTest, redis, seed, unittest, wait_for
+
+KEYSPACE = ["mode", "keyspace"]
 
 
 class Load:
@@ -133,6 +135,198 @@ class ReplicationTest(ServerTest):
                 pairs = sum(replica.client.execute_command("PX.LEN", name) for name in names)
                 self.assertEqual(pairs, i + 1)
                 replica.follow(self.primary)
+
+    def test_place_in_the_stream(self):
+        """The file of a full synchronisation, or of a backup, is older than the pool beside it."""
+        primary = self.server("native", KEYSPACE)
+        options = ["--replicaof", f"127.0.0.1 {primary.port}"]
+        replica = self.server("replica", KEYSPACE, options)
+        replica.await_link()
+        for server in (replica, primary):
+            server.client.save()
+            self.count_on(primary)
+            digest = primary.digest()
+            server.restart()
+            replica.await_link()
+            self.count_on(primary)
+            self.assertNotEqual(primary.digest(), digest)
+            self.assertEqual(replica.digest(), primary.digest())
+
+    def test_reload_keeps_the_place(self):
+        """DEBUG RELOAD is no start."""
+        primary = self.server("native", KEYSPACE)
+        replica = self.server("replica", KEYSPACE)
+        for server in (primary, replica):
+            server.client.set("a", 1)
+            server.restart()  # with a pool that has been used
+        replica.follow(primary)
+        full = primary.client.info("stats")["sync_full"]
+        for server in (replica, primary):
+            server.client.execute_command("DEBUG", "RELOAD")
+        primary.client.set("b", 1)
+        primary.client.execute_command("WAIT", 1, 60000)
+        replica.await_link()
+        self.assertEqual(primary.client.info("stats")["sync_full"], full)
+        self.assertEqual(replica.digest(), primary.digest())
+
+    def test_place_that_the_server_does_not_forget(self):
+        primary = self.server("native", KEYSPACE)
+        options = ["--replicaof", f"127.0.0.1 {primary.port}", "--rename-command", "REPLICAOF", ""]
+        replica = self.server("replica", KEYSPACE, options)
+        replica.await_link()
+        self.count_on(primary)
+        replica.kill()
+        self.refuses_to_start(replica, "remove the file, since the pool is newer")
+        (replica.folder / "dump.rdb").unlink()
+        self.assertTrue(replica.start().client.ping())
+
+    def count_on(self, primary):
+        for i in range(10):
+            primary.client.incr("number")
+            primary.client.rpush("list", i)
+        self.assertEqual(primary.client.execute_command("WAIT", 1, 60000), 1)
+
+
+class CutOffTest(ServerTest):
+    """A replica that is killed in the middle of a full synchronisation has a part of the keys."""
+
+    # In the mode `tables` keys of the server's own are between them, which the pool has not.
+    FILL = """
+        local value = string.rep('x', 1000)
+        for i = 1, 20000 do redis.call('SET', 'native' .. i, value) end
+        for i = 1, 300 do redis.call('PX.PUT', 'table' .. i, 'a', i) end"""
+    MODES = ("keyspace", "tables")
+
+    def prepare(self, mode="keyspace", load="on-empty-db"):
+        """A primary with keys, and a replica that is about to take them, slowly."""
+        self.primary = self.server(f"primary-{mode}", ["mode", mode], ["--rdbcompression", "no"])
+        self.primary.client.eval(self.FILL, 0)
+        self.follows = ["--replicaof", f"127.0.0.1 {self.primary.port}"]
+        self.slowly = ["--key-load-delay", 500, "--loading-process-events-interval-bytes", 1024]
+        self.slowly += ["--repl-diskless-load", load]
+        options = [*self.follows, *self.slowly]
+        self.replica = self.server(f"replica-{mode}", ["mode", mode], options, start=False)
+
+    def start_and_await_part(self):
+        self.replica.start(wait=False)
+        wait_for(lambda: self.replica.info("committed_keys_total") > 0, "no keys arrive")
+        self.assertEqual(self.replica.client.info("persistence")["loading"], 1)
+        self.assertEqual(self.replica.info("partial"), 1)
+
+    def cut_off(self):
+        self.start_and_await_part()
+        self.replica.kill()
+        self.replica.options = self.follows
+        if self.replica.arguments == ["mode", "tables"]:
+            script = "for _, k in ipairs(redis.call('KEYS', 'native*')) do redis.call('DEL', k) end"
+            self.primary.client.eval(script, 0)
+        self.digest = self.primary.digest()
+
+    def test_waits_for_its_primary(self):
+        for mode in self.MODES:
+            self.prepare(mode)
+            self.cut_off()
+            self.primary.kill()
+            for _ in range(2):
+                self.replica.start()
+                self.assertEqual(self.replica.client.dbsize(), 0)
+                self.assertEqual(self.replica.info("partial"), 1)
+                self.replica.kill()
+            self.replica.options = []
+            self.refuses_to_start(self.replica, "the pool has a part of a primary's keys")
+            self.assertIn("`partial serve`", self.replica.log())
+            self.replica.options = self.follows
+            self.replica.start()
+            self.primary.start()
+            self.assert_whole()
+
+    def assert_whole(self):
+        """With the primary, and alone."""
+        self.replica.await_link()
+        self.assertEqual(self.replica.digest(), self.digest)
+        self.assertEqual(self.replica.info("partial"), 0)
+        self.replica.options = []
+        self.replica.restart()
+        self.assertEqual(self.replica.digest(), self.digest)
+
+    def test_killed_again_and_again(self):
+        self.prepare()
+        for _ in range(3):
+            self.start_and_await_part()
+            self.replica.kill()
+        self.digest = self.primary.digest()
+        self.replica.options = self.follows
+        self.replica.start()
+        self.assert_whole()
+
+    def test_is_not_promoted(self):
+        self.prepare()
+        self.cut_off()
+        self.primary.kill()
+        self.replica.start()
+        with self.assertRaises((redis.RedisError, OSError)):
+            self.replica.connect().execute_command("REPLICAOF", "NO", "ONE")
+        self.assertEqual(self.replica.process.wait(PATIENCE), 1)
+        self.assertIn("was promoted before its primary had sent all keys", self.replica.log())
+
+    def test_override(self):
+        for mode in self.MODES:
+            self.prepare(mode)
+            self.cut_off()
+            self.replica.options, arguments = [], self.replica.arguments
+            self.replica.arguments = [*arguments, "partial", "serve"]
+            self.replica.start()
+            keys = self.replica.client.dbsize()
+            self.assertTrue(0 < keys < self.primary.client.dbsize(), keys)
+            wait_for(lambda: self.replica.info("partial") == 0, "the mark stays")
+            self.replica.arguments = arguments
+            self.replica.restart()
+            self.assertEqual(self.replica.client.dbsize(), keys)
+
+    def test_takes_its_file(self):
+        """A file that the primary has sent is whole, and the replica goes on behind it."""
+        for mode in self.MODES:
+            self.prepare(mode, load="disabled")
+            self.cut_off()
+            self.primary.kill()
+            self.replica.options = []
+            self.refuses_to_start(self.replica, "the pool has a part of a primary's keys")
+            self.replica.options = self.follows
+            self.replica.start()
+            self.assertEqual(len(self.replica.client.keys("table*")), 300)
+            self.assertEqual(self.replica.info("partial"), 0)
+            self.primary.start()
+            self.assert_whole()
+
+    def test_does_not_take_an_empty_file(self):
+        self.prepare()
+        self.replica.options += ["--appendonly", "yes"]
+        self.cut_off()
+        self.primary.kill()
+        self.replica.options += ["--appendonly", "yes"]
+        self.replica.start()
+        self.assertEqual(self.replica.client.dbsize(), 0)
+        self.assertEqual(self.replica.info("partial"), 1)
+        self.primary.start()
+        self.replica.await_link()
+        self.assertEqual(self.replica.info("partial"), 0)
+        self.assertEqual(self.replica.digest(), self.digest)
+
+    def test_promotion_of_what_is_there(self):
+        """A server that was not restarted has what its pool has, as it would without the module."""
+        self.prepare()
+        self.start_and_await_part()
+        self.primary.kill()
+        wait_for(self.replica.answers, "the load does not end")
+        self.assertEqual(self.replica.info("partial"), 1)
+        self.replica.client.replicaof("NO", "ONE")
+        self.replica.client.set("own", 1)
+        self.assertEqual(self.replica.info("partial"), 0)
+        digest = self.replica.digest()
+        self.replica.options = []
+        self.replica.restart()
+        self.assertEqual(self.replica.digest(), digest)
+
 
 
 if __name__ == "__main__":

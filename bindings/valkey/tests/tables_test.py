@@ -286,6 +286,21 @@ class TablesTest(ServerTest):
         self.assertEqual(self.a.info("pool_durability"), "process")
         self.assertGreater(self.a.info("pool_size_bytes"), 0)
 
+    def test_access_control(self):
+        """By categories, which Redis 7.0 does not have for commands of modules."""
+        client = self.a.client
+        client.execute_command("PX.PUT", "t", "a", "1")
+        for rules, reads, writes in (
+            ("-@all +@read", KIND != "redis-7", False),
+            ("+@all -@write", True, KIND == "redis-7"),
+            ("-@all +px.get", True, False),
+            ("+@all -px.put", True, False),
+        ):
+            client.execute_command("ACL", "SETUSER", "u", "reset", "~*", *rules.split())
+            for words, allowed in (("px.get t a", reads), ("px.put t a 1", writes)):
+                answer = client.execute_command("ACL", "DRYRUN", "u", *words.split())
+                self.assertEqual(answer == b"OK", allowed, (rules, words, answer))
+
 
 if __name__ == "__main__":
     print(f"server: {KIND}")

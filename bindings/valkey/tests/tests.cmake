@@ -34,7 +34,8 @@ function(perdix_valkey_test suite server)
 endfunction()
 
 foreach(server redis-7 valkey-8 valkey-9)
-  foreach(suite tables persistence replication keyspace errors device clients cluster)
+  foreach(suite tables persistence replication keyspace errors device clients cluster
+      side_effects)
     perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
   endforeach()
 endforeach()
@@ -45,13 +46,17 @@ set(quick_persistence PersistenceTest.test_kill PersistenceTest.test_changes_of_
   PersistenceTest.test_append_only_file PersistenceTest.test_kill_at_random)
 set(quick_keyspace KeyspaceTest.test_all_types KeyspaceTest.test_expiry
   KeyspaceTest.test_flush_and_swap KeyspaceTest.test_kills_whole_or_not_at_all
-  KeyspaceTest.test_kills_of_units_with_flushes)
+  KeyspaceTest.test_kills_of_units_with_flushes KeyspaceTest.test_clients_while_keys_come_back)
 set(quick_errors ErrorsTest.test_pool_in_use ErrorsTest.test_bad_arguments
-  ErrorsTest.test_oversize ErrorsTest.test_loaded_into_a_running_server)
+  ErrorsTest.test_oversize ErrorsTest.test_oversize_refuses_growth
+  ErrorsTest.test_loaded_into_a_running_server)
 set(quick_device DeviceTest.test_native_keys_on_a_broken_device
   DeviceTest.test_tables_on_a_broken_device DeviceTest.test_native_keys_on_a_full_device)
+set(quick_replication CutOffTest.test_waits_for_its_primary
+  ReplicationTest.test_place_in_the_stream)
+set(quick_side_effects SideEffectsTest)
 foreach(server redis-7 valkey-8 valkey-9)
-  foreach(suite tables persistence keyspace errors device)
+  foreach(suite tables persistence replication keyspace errors device side_effects)
     perdix_valkey_test(${suite} ${server} LABEL valkey-quick MODULE perdix_valkey
       ENVIRONMENT PERDIX_KILLS=2 CASES ${quick_${suite}})
   endforeach()
