@@ -16,6 +16,12 @@ namespace {
 
 bool every(const System&) { return true; }
 
+/// Whether it has write buffers and nothing more.
+bool is_buffered(const System& system) {
+  const std::string techniques = form_of(system.name).techniques;
+  return is_of_perdix(system) && (techniques == "b" || techniques == "buffers");
+}
+
 bool is_plain_or_buffered(const System& system) {
   const std::string techniques = form_of(system.name).techniques;
   return is_of_perdix(system) && (techniques.empty() || techniques == "b");
@@ -62,6 +68,21 @@ std::vector<Experiment> experiments_of(const Config& config) {
        every,
        by(&Round::latency),
        Needs::clock},
+      {"budgets",
+       "Inserts with DRAM for some of the buffers",
+       {{"throughput", operations_per_second},
+        {"time of slower", Unit::ratio},
+        {"budget", bytes},
+        {"DRAM", bytes}},
+       is_buffered,
+       by(&Round::budgets),
+       Needs::clock},
+      {"budget_traffic",
+       "Media bytes of an insert with DRAM for some of the buffers",
+       {{"media written", bytes}, {"media read", bytes}, {"fences", count}},
+       is_buffered,
+       by(&Round::budget_traffic),
+       Needs::meter},
   };
 }
 
@@ -79,6 +100,7 @@ nlohmann::json to_json(const Config& config) {
           {"repeat", config.repeat},
           {"seed", config.seed},
           {"dram_budget", config.dram_budget},
+          {"shares", config.shares},
           {"media_unit", config.media_unit},
           {"cache_bytes", config.cache_bytes}};
 }
@@ -94,6 +116,7 @@ void validate(const Config& config) {
   require(between({config.records, config.reads}, 1, kMaxCount),
           "numbers of records and reads must be between 1 and 2^32");
   require(between(config.threads, 1, 1024), "threads: 1 to 1024");
+  require(between(config.shares, 1, 100), "shares: 1 to 100 percent");
   bench::validate(config, experiments_of(config));
 }
 

@@ -17,8 +17,11 @@ constexpr const char* kDescription =
     "  buffers     media bytes of an insert without and with write buffers (fig. 2)\n"
     "  traffic     media bytes, flushes and fences of an insert, by technique (fig. 3)\n"
     "  throughput  inserts, by technique and number of threads (fig. 3)\n"
-    "  latency     percentiles and distribution of inserts and reads, by technique (fig. 4)\n\n"
-    "An instrumented build makes the first two, every other build the last two. What real DIMMs\n"
+    "  latency     percentiles and distribution of inserts and reads, by technique (fig. 4)\n"
+    "  budgets     inserts, with DRAM for some of the buffers, for none and for all\n"
+    "  budget_traffic  media bytes of these inserts\n\n"
+    "An instrumented build makes those of media bytes, every other build the rest. What real "
+    "DIMMs\n"
     "did stands beside ours. Every answer is compared with the expected one.";
 
 constexpr const char* kFooter =
@@ -28,7 +31,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  spot_on_bench --json spot_on.json --html spot_on.html\n"
     "  spot_on_bench --figures throughput --systems cceh,cceh+b --records 10M --repeat 3\n"
-    "  spot_on_bench --figures traffic --records 2M --threads 1";
+    "  spot_on_bench --figures traffic --records 2M --threads 1\n"
+    "  spot_on_bench --figures budgets --systems cceh+b,sptree+buffers --shares 10,50";
 
 void add_options(CLI::App& app, Config& config) {
   app.add_option(
@@ -46,6 +50,9 @@ void add_options(CLI::App& app, Config& config) {
   app.add_option("--dram-budget", config.dram_budget,
                  "Bytes of DRAM for buffers and copies (default: as much as they need)")
       ->transform(CLI::AsSizeValue(false));
+  add_counts(app, "--shares", config.shares,
+             "Budgets for figures of budgets, in percent of what buffers for all take")
+      ->default_str("10,25,50,75");
   app.add_option("--media-unit", config.media_unit, "Traffic model: bytes in a media access")
       ->check(CLI::IsMember({64, 256, 4096}))
       ->capture_default_str();

@@ -93,7 +93,7 @@ std::vector<std::pair<double, double>> distribution_of(const detail::util::Histo
 
 void Round::buffers(Figure& figure, const System& system) {
   const Form form = form_of(system.name);
-  const Cost cost = cost_of_insert(system, 1);
+  const Cost cost = cost_of_insert(system, setup_for(1));
   figure.rows.push_back({form.index, system.name, {cost.media_written, 0, cost.media_read}});
   add_dimms(figure, form.index, system, [](const DimmInserts& row) {
     return std::vector<double>{row.media_written, 0, row.media_read};
@@ -112,8 +112,8 @@ void Round::traffic(Figure& figure, const System& system) {
                              {cost.media_written, 0, cost.media_read, cost.read_to_modify,
                               cost.flushes, cost.fences}});
     };
-    add("", cost_of_insert(system, threads));
-    if (!form.techniques.empty()) add(kNoLog, cost_of_insert(system, threads, false));
+    add("", cost_of_insert(system, setup_for(threads)));
+    if (!form.techniques.empty()) add(kNoLog, cost_of_insert(system, setup_for(threads), false));
     if (threads == 1) {
       add_dimms(figure, group, system, [](const DimmInserts& row) {
         return std::vector<double>{row.media_written, 0,        row.media_read,
@@ -162,9 +162,63 @@ void Round::latency(Figure& figure, const System& system) {
   add("read", "get", config_.reads);
 }
 
-Round::Cost Round::cost_of_insert(const System& system, std::uint64_t threads, bool log) {
-  const auto meter = make_meter({false, config_.media_unit, cache_bytes(config_), log});
+Round::Budgeted Round::insert_with(const System& system, std::uint64_t threads, std::string name,
+                                   std::uint64_t budget) {
   Setup setup = setup_for(threads);
+  setup.dram_budget = budget;
+  Trial trial(bench_, system, setup, 0);
+  const PhaseResult result =
+      trial.run(find_workload("insert"), Distribution::uniform, config_.records);
+  return {std::move(name), budget, bench::throughput(result),
+          trial.footprint().dram_bytes.value_or(0)};
+}
+
+std::pair<Round::Budgeted, Round::Budgeted> Round::none_and_all(const System& system,
+                                                                std::uint64_t threads) {
+  return {insert_with(system, threads, "none", 0),
+          insert_with(system, threads, "all", setup_for(threads).dram_budget)};
+}
+
+void Round::budgets(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
+    const auto [none, all] = none_and_all(system, threads);
+    const double slower = std::min(none.throughput, all.throughput);
+    const auto add = [&, &none = none](const Budgeted& one) {
+      figure.rows.push_back(
+          {fmt::format("{}, {}", system.name, threads_text(threads)),
+           one.name,
+           {one.throughput, slower / one.throughput, static_cast<double>(one.budget),
+            static_cast<double>(one.dram) - static_cast<double>(none.dram)}});
+    };
+    const std::uint64_t full = all.dram - std::min(all.dram, none.dram);
+    add(none);
+    for (const std::uint64_t share : config_.shares)
+      add(insert_with(system, threads, fmt::format("{} %", share), full * share / 100));
+    add({all.name, full, all.throughput, all.dram});
+  }
+}
+
+void Round::budget_traffic(Figure& figure, const System& system) {
+  for (const std::uint64_t threads : threads_for(system, config_.threads)) {
+    const auto [none, all] = none_and_all(system, threads);
+    const std::uint64_t full = all.dram - std::min(all.dram, none.dram);
+    const auto add = [&](const std::string& name, std::uint64_t budget) {
+      Setup setup = setup_for(threads);
+      setup.dram_budget = budget;
+      const Cost cost = cost_of_insert(system, setup);
+      figure.rows.push_back({fmt::format("{}, {}", system.name, threads_text(threads)),
+                             name,
+                             {cost.media_written, cost.media_read, cost.fences}});
+    };
+    add(none.name, 0);
+    for (const std::uint64_t share : config_.shares)
+      add(fmt::format("{} %", share), full * share / 100);
+    add(all.name, all.budget);
+  }
+}
+
+Round::Cost Round::cost_of_insert(const System& system, Setup setup, bool log) {
+  const auto meter = make_meter({false, config_.media_unit, cache_bytes(config_), log});
   setup.domain = DomainChoice::memory_controller;
   Trial trial(bench_, system, setup, 0, meter.get());
   trial.run(find_workload("insert"), Distribution::uniform, config_.records);

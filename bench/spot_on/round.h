@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "common/figure.h"
 #include "experiments/trial.h"
@@ -29,6 +30,12 @@ class Round {
   /// Figure 4: latencies of inserts, and of reads after them.
   void latency(Figure& figure, const System& system);
 
+  /// Inserts with each share of the DRAM that buffers for all leaves take, with none and with all.
+  void budgets(Figure& figure, const System& system);
+
+  /// Media bytes of these inserts.
+  void budget_traffic(Figure& figure, const System& system);
+
  private:
   struct Cost {
     double media_written = 0;
@@ -40,7 +47,20 @@ class Round {
 
   /// By the meter, in a pool whose lines have to be written back; what threads in the background do
   /// belongs to the inserts.
-  Cost cost_of_insert(const System& system, std::uint64_t threads, bool log = true);
+  Cost cost_of_insert(const System& system, Setup setup, bool log = true);
+
+  /// Inserts that were made with a budget.
+  struct Budgeted {
+    std::string name;  ///< of the budget
+    std::uint64_t budget = 0;
+    double throughput = 0;
+    std::uint64_t dram = 0;  ///< bytes that the system takes
+  };
+  Budgeted insert_with(const System& system, std::uint64_t threads, std::string name,
+                       std::uint64_t budget);
+
+  /// Without a budget and without a bound. The other budgets are shares of the difference in DRAM.
+  std::pair<Budgeted, Budgeted> none_and_all(const System& system, std::uint64_t threads);
 
   Setup setup_for(std::uint64_t threads) const;
 

@@ -78,7 +78,8 @@ class Report(RunOnce, unittest.TestCase):
         self.assertEqual(lines, [expected] if missing else [])
 
     def test_each_build_makes_its_figures(self):
-        wanted = {"buffers", "traffic"} if self.instrumented else {"throughput", "latency"}
+        wanted = ({"buffers", "traffic", "budget_traffic"} if self.instrumented
+                  else {"throughput", "latency", "budgets"})
         self.assertEqual(set(self.report["figures"]), wanted)
 
     def test_buffers(self):
@@ -108,6 +109,18 @@ class Report(RunOnce, unittest.TestCase):
         self.expect_ours("throughput", self.by_threads())
         for row in self.rows("throughput"):
             self.assertGreater(row["throughput"], 0)
+
+    def test_budgets_between_none_and_all(self):
+        figure, metric = (("budget_traffic", "media written") if self.instrumented
+                          else ("budgets", "throughput"))
+        budgets = ["none", "10 %", "25 %", "50 %", "75 %", "all"]
+        self.expect_ours(figure, [(f"{name}, {threads}", budget) for name in self.systems
+                                  if name.endswith("+b") for threads in THREADS
+                                  for budget in budgets])
+        for row in self.rows(figure):
+            self.assertGreater(row[metric], 0)
+            if not self.instrumented and row["system"] == "none":
+                self.assertEqual(row["budget"], 0)
 
     def test_the_dimms_beside_ours(self):
         figure, metric, published = (
@@ -142,7 +155,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertAlmostEqual(sum(share for _, share in line["points"]), 1, delta=0.01)
 
     def test_the_text_and_the_page_show_all_figures(self):
-        plots = 1 + 3 if self.instrumented else 1 + 1 + 2 * len(INDEXES)
+        plots = 1 + 3 + 1 if self.instrumented else 1 + 1 + 2 * len(INDEXES) + 1
         self.assertEqual(self.html.count("<svg"), plots)
         for figure in self.report["figures"].values():
             self.assertIn(figure["title"], self.done.stdout)
@@ -155,10 +168,11 @@ class Report(RunOnce, unittest.TestCase):
 
 class Options(CommandLine, unittest.TestCase):
     program = PROGRAM
-    taught = ("--figures", "--dram-budget", "fig. 2", "fig. 3", "fig. 4")
+    taught = ("--figures", "--dram-budget", "--shares", "fig. 2", "fig. 3", "fig. 4")
     nonsense = (
         ["--records", "0"], ["--reads", "many"], ["--systems", "nosuch"], ["--figures", "fig2"],
-        ["--media-unit", "100"], ["--figures", "buffers", "--systems", "cceh+bo"],
+        ["--media-unit", "100"], ["--shares", "0"],
+        ["--figures", "buffers", "--systems", "cceh+bo"],
         ["--figures", "traffic,throughput"],  # no build has both
     )
 

@@ -137,14 +137,14 @@ struct IndexOptions {
   /// For a budget: no bound.
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-  /// Bytes of DRAM for write buffers and for what `Technique::boc` keeps. SpTree has write buffers;
-  /// Cceh, FastFair and SkipList have them with a `technique` (9 KiB, 384 and 384 bytes each);
+  /// Bytes of DRAM for write buffers, for all that is kept about them, and for what
+  /// `Technique::boc` keeps: a bound, but for 64 KiB and 5 %. SpTree has buffers, of 576
+  /// bytes; Cceh, FastFair and SkipList have them with a `technique`, of 9 KiB, 384 and 384 bytes;
   /// other engines ignore the budget. 0: none, every write goes to its place in the pool.
-  /// kUnlimited: every written leaf gets a buffer, of 576 bytes in SpTree. Buffers are allocated in
-  /// runs of adjacent leaves, so unwritten neighbours may cost as much. In between, the leaves
-  /// written to most have one. If more were in use before the index was closed, those that exceed
-  /// the budget are merged when it is opened. An index that had none before gets none while its
-  /// pool is full.
+  /// kUnlimited: every written leaf gets one, and so may neighbours that are not written to. In
+  /// between, the leaves written to most have one. If more were in use before the index was closed,
+  /// those that exceed the budget are merged when it is opened. An index that had none before gets
+  /// none while its pool is full.
   std::uint64_t dram_budget = 0;
 
   /// For Cceh, FastFair and SkipList. Others ignore it.

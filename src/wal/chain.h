@@ -38,7 +38,7 @@ struct Chain {
  public:
   /// Records, besides the END, for which the stripe that the chain began in keeps room:
   /// Log::append_surely() takes it. Set by the holder of the buffer's lock while the chain is
-  /// empty; later counted down by the log.
+  /// empty; later counted down by the log, and up by Log::promise().
   std::uint16_t sure = 0;
 
   std::atomic<Position> first{0};  ///< oldest record, 0: empty

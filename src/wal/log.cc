@@ -163,6 +163,18 @@ Stripe& Log::lock_tail_surely(Chain& chain) {
   return home;
 }
 
+bool Log::promise(Chain& chain, std::uint16_t records) {
+  Stripe& home = home_of(chain);
+  try {
+    if (!home.admit(stripe_limit_)) return false;
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return false;
+  }
+  const std::lock_guard guard(home);
+  return home.promise_more(chain, records);
+}
+
 void Log::throw_full() const {
   throw Error(Errc::out_of_space,
               fmt::format("{}: the log of an index is full", pool_.path().string()));
@@ -242,14 +254,18 @@ Generation Log::oldest_generation() const noexcept {
 bool Log::crowded() const noexcept {
   const Generation oldest = oldest_generation();
   if (oldest == kNoGeneration) return false;
+  std::uint64_t promised = 0;
   for (unsigned i = 0; i < kStripes; ++i) {
     const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
-    // Together less than the limit, so that there is admission once the rest is reclaimed. Not
-    // their sum: otherwise promises would force the end of chains that few records follow.
+    // Of any stripe: the end of the oldest chains moves the marks of all.
     if (stripes_[i].tail() - mark > stripe_limit_ / 2) return true;
-    if (stripes_[i].promised() * sizeof(Record) > stripe_limit_ / 4) return true;
+    promised += stripes_[i].promised() * sizeof(Record);
   }
-  return false;
+  // Of all stripes together: the oldest chains may have begun in any of them, so their end need not
+  // help a certain one. Both together are less than the limit, so some stripe admits once the rest
+  // is reclaimed. They are not added: otherwise promises would force the end of chains that few
+  // records follow.
+  return promised > kStripes * stripe_limit_ / 4;
 }
 
 Chain* Log::oldest() const {

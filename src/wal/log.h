@@ -28,7 +28,8 @@
 //
 // Room: a chain's first record is appended only where there is room for its END, too, which is kept
 // for it from then on (W6). So end() can't fail, and is called behind a commit. A chain may be
-// promised room for some more records: append_surely() finds it whatever happens.
+// promised room for some more records, when it begins and later: append_surely() finds it whatever
+// happens.
 //
 // Errors: append() throws out_of_space, and then nothing has changed. What is read of a damaged
 // file gives Errc::corrupt or wrong records, never a fault.
@@ -152,6 +153,11 @@ class Log {
     if (session.logged()) session.finish();  // without the stripe's lock
   }
 
+  /// Promises a chain that has records room for some more of them, besides what it was promised.
+  /// The calling thread has no Session. False, and nothing has changed, if the stripe that the
+  /// chain began in has no room for them. Cost: that stripe's lock.
+  bool promise(Chain& chain, std::uint16_t records);
+
   /// Appends an END, durably; then the chain is empty. A chain without records is left alone. There
   /// is always room for it.
   void end(Chain& chain) noexcept;
@@ -181,7 +187,7 @@ class Log {
   void note_refusal() noexcept;
 
   /// Whether open chains keep more than half of a stripe's limit from being reclaimed, or are
-  /// promised more than a quarter of it. 32 loads.
+  /// promised more than a quarter of the whole limit. 32 loads.
   bool crowded() const noexcept;
 
   /// A chain that is as old as any; nullptr if no chain has records. It may change before the

@@ -142,6 +142,59 @@ TEST(LogSpace, InAFullLogChainsGetTheRecordsThatTheyWerePromised) {
   EXPECT_EQ(fixture.problems(), Strings{});
 }
 
+// All that a log promises counts, and not what one of its stripes does: else a writer would end
+// chains for the sake of a stripe in which none of them began.
+TEST(LogSpace, PromisesOfOneStripeDoNotCrowdALogThatHasRoom) {
+  Fixture fixture;
+  constexpr unsigned kSure = 500, kChains = 6;
+  constexpr std::uint64_t kLimit = std::uint64_t{2} << 20;  // of a log, at least
+  static_assert(kChains * (kSure + 1) * sizeof(Record) > kLimit / kStripes / 4);
+  for (Owner owner = 1; owner <= kChains; ++owner) {
+    fixture.log().go_to(0);
+    ASSERT_TRUE(fixture.log().admit());
+    fixture.chain(owner).sure = kSure;
+    fixture.log().append(fixture.chain(owner), Type::put, owner, 0);
+  }
+  EXPECT_FALSE(fixture.log().crowded());
+  Owner more = kChains;
+  while ((more + 1) * (kSure + 1) * sizeof(Record) <= kLimit / 4) {
+    ASSERT_TRUE(fixture.log().admit());
+    fixture.chain(++more).sure = kSure;
+    fixture.log().append(fixture.chain(more), Type::put, more, 0);
+  }
+  EXPECT_FALSE(fixture.log().crowded());
+  ASSERT_TRUE(fixture.log().admit()) << "there is room until it is crowded";
+  fixture.chain(++more).sure = kSure;
+  fixture.log().append(fixture.chain(more), Type::put, more, 0);
+  EXPECT_TRUE(fixture.log().crowded());
+  EXPECT_TRUE(fixture.log().admit());
+}
+
+// What a chain is promised later is as good as what it was promised when it began.
+TEST(LogSpace, AChainGetsTheRecordsThatItIsPromisedLater) {
+  Fixture fixture;
+  constexpr unsigned kFirst = 2, kMore = 5;
+  std::vector<Owner> owners = first_owners(kStripes * 16 * kRecords);
+  fixture.chain(1).sure = kFirst;
+  fixture.put(1, 1, 0);
+  EXPECT_TRUE(fixture.log().promise(fixture.chain(1), kMore));
+  EXPECT_EQ(fixture.chain(1).sure, kFirst + kMore);
+  fill_with_chains(fixture, {owners.begin() + 1, owners.end()});
+  EXPECT_FALSE(fixture.log().promise(fixture.chain(1), 1)) << "the log is full";
+  EXPECT_EQ(fixture.chain(1).sure, kFirst + kMore);
+  const auto append = [&] { fixture.log().append_surely(fixture.chain(1), Type::erase_key, 1, 0); };
+  for (unsigned i = 0; i < kFirst + 1; ++i) append();
+  fixture.open_log();
+  for (const Owner owner : owners) {
+    if (fixture.log().surviving(owner) != 0) fixture.adopt(owner, owner == 1 ? kMore - 1 : 0);
+  }
+  for (unsigned i = 0; i < kMore - 1; ++i) append();
+  testing_files::expect_error(Errc::out_of_space, "full", append);
+  fixture.log().resumed();
+  fixture.end(1);
+  EXPECT_EQ(fixture.problems(), Strings{});
+}
+
 TEST(LogSpace, AnIdleLogGivesBackAllSegments) {
   Fixture fixture;
   for (Owner owner = 1; owner <= 100; ++owner) {

@@ -94,6 +94,13 @@ void Stripe::spend_sure(Chain& chain) noexcept {
   take_back(1);
 }
 
+bool Stripe::promise_more(Chain& chain, std::uint16_t records) noexcept {
+  if (!has_room(records)) return false;
+  chain.sure = static_cast<std::uint16_t>(chain.sure + records);
+  promise(records);
+  return true;
+}
+
 void Stripe::end(Chain& chain) noexcept {
   ChainList::prefetch_neighbours(chain);  // for remove(), while the record becomes durable
   const Position position =

@@ -88,6 +88,10 @@ class alignas(util::kCacheLine) Stripe {
   /// lock.
   void spend_sure(Chain& chain) noexcept;
 
+  /// Promises the chain, which began here, room for this many more records. False, and nothing has
+  /// changed, if there is none. Under the lock.
+  bool promise_more(Chain& chain, std::uint16_t records) noexcept;
+
   /// Appends an END, durably, then the chain is empty. It takes room that nothing was promised, or,
   /// where the chain began, its own. Under the lock. Then the chain is removed from the stripe that
   /// it began in.

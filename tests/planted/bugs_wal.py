@@ -14,7 +14,10 @@ from bug import (
     Bug,
     drop,
     swap_part,
+    unit,
 )
+
+SPACE_UNIT = (unit("src/wal/wal_test", "LogSpace.*"),)
 
 BUGS = [
     # --- The log ---
@@ -174,5 +177,27 @@ BUGS = [
         "segments_.free_before(std::min(checkpointed(), bound));",
         "segments_.free_before(std::min({planted} ? tail() : checkpointed(), bound));",
         UPKEEP,
+    ),
+    # --- Room that is promised later ---
+    drop(
+        "a chain is promised more room than there is",
+        STRIPE,
+        "if (!has_room(records)) return false;",
+        SPACE_UNIT,
+        after="Stripe::promise_more(",
+    ),
+    drop(
+        "room that a chain is promised later is not kept for it",
+        STRIPE,
+        "promise(records);",
+        SPACE_UNIT,
+        after="Stripe::promise_more(",
+    ),
+    Bug(
+        "what one stripe has promised crowds the whole log",
+        WAL,
+        "  return promised > kStripes * stripe_limit_ / 4;\n",
+        "  return promised > ({planted} ? 1 : kStripes) * stripe_limit_ / 4;\n",
+        SPACE_UNIT,
     ),
 ]

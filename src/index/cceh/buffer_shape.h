@@ -12,7 +12,7 @@ struct BufferShape {
 
   static constexpr unsigned kPairs = Shape().slots() / 2;
   static constexpr unsigned kSlots = Shape().slots();
-  static constexpr unsigned kNumberBits = 22;
+  static constexpr unsigned kNumberBits = 20;
 
   static std::uint8_t fingerprint(Hash16 hash) { return static_cast<std::uint8_t>(hash); }
 };

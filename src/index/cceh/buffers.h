@@ -92,7 +92,7 @@ auto WordTable<K>::add_buffered(const Locked& locked, const Write& write, KeyHas
   if (buffer == nullptr) buffer = give_buffer(locked);
   if (buffer == nullptr) return Buffered::refused;
   buffer->hot.store(true, std::memory_order_relaxed);
-  if (is_full(*buffer)) {
+  if (is_full(*buffer) || !buffers_->has_promise(*buffer)) {  // B3
     merge(locked, *buffer);
     return Buffered::merged;
   }
@@ -106,13 +106,12 @@ auto WordTable<K>::add_buffered(const Locked& locked, const Write& write, KeyHas
 template <class K>
 bool WordTable<K>::is_full(const Buffer& buffer) const {
   const unsigned most = buffered_pairs(shape_);
-  return buffer.size() >= most || buffer.records >= 4 * most ||
-         (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
+  return buffer.size() >= most || buffer.records >= 4 * most;
 }
 
 template <class K>
 void WordTable<K>::begin_chain(const Locked& locked, Buffer& buffer) {
-  buffer.sure = static_cast<std::uint16_t>(buffered_pairs(shape_));
+  buffer.sure = buffers_->first_promise(buffered_pairs(shape_));
   log().append(buffer, kNote, locked.range.first().bits, 0);
   ++buffer.records;
 }
@@ -128,10 +127,8 @@ void WordTable<K>::remove_buffered(Buffer& buffer, unsigned i) {
 /// written to. Returns null if there is none.
 template <class K>
 auto WordTable<K>::give_buffer(const Locked& locked) -> Buffer* {
-  // Only a segment that is written to often gets the buffer of another one.
-  constexpr std::uint64_t kAskInterval = 8;
   auto number = buffers_->acquire(0);
-  if (number == 0 && locked.version / 2 % kAskInterval == 0) number = take_cold_buffer(locked);
+  if (number == 0 && buffers_->may_take(locked.latch->version())) number = take_cold_buffer(locked);
   if (number == 0) return nullptr;
   return buffers_->give_owned_buffer(locked.entry.offset, locked.range.first().bits, number,
                                      head_of(locked.entry).number);

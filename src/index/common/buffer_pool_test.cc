@@ -60,7 +60,7 @@ class BufferPoolTest : public testing::Test {
 
 TEST_F(BufferPoolTest, GivesAsManyAsTheBudgetAllows) {
   EXPECT_EQ(pool_.acquire(0), 0u) << "none without a budget";
-  pool_.set_budget(600 * sizeof(Pool::Buffer) + 1);
+  pool_.set_budget(600 * Pool::kBytesEach + 1);
   std::set<Pool::Number> numbers;
   while (const Pool::Number number = pool_.acquire(0)) EXPECT_TRUE(numbers.insert(number).second);
   EXPECT_EQ(numbers.size(), 600u);
@@ -75,7 +75,7 @@ TEST_F(BufferPoolTest, GivesAsManyAsTheBudgetAllows) {
 
 TEST_F(BufferPoolTest, GivesThePreferredBufferIfNobodyHasIt) {
   constexpr Pool::Number kBudget = 600, kPreferred = 555;
-  pool_.set_budget(kBudget * sizeof(Pool::Buffer));
+  pool_.set_budget(kBudget * Pool::kBytesEach);
   EXPECT_EQ(pool_.acquire(kPreferred), kPreferred);
   EXPECT_TRUE(made_.contains(&pool_.at(kPreferred)));
   std::set<Pool::Number> others;
@@ -85,13 +85,13 @@ TEST_F(BufferPoolTest, GivesThePreferredBufferIfNobodyHasIt) {
     EXPECT_TRUE(others.insert(number).second) << number << " was given away twice";
   }
   EXPECT_EQ(pool_.acquire(0), 0u);
-  EXPECT_EQ(made_.size(), 768u) << "three slabs are enough";
+  EXPECT_EQ(made_.size(), kBudget) << "none that the budget does not allow";
   pool_.release(kPreferred);
   EXPECT_EQ(pool_.acquire(kPreferred), kPreferred) << "again";
 }
 
 TEST_F(BufferPoolTest, WhatWasPreferredAndReleasedIsGivenOnce) {
-  pool_.set_budget(4 * sizeof(Pool::Buffer));
+  pool_.set_budget(4 * Pool::kBytesEach);
   for (int round = 0; round < 1000; ++round) {
     EXPECT_EQ(pool_.acquire(3), 3u);
     const Pool::Number other = pool_.acquire(0);
@@ -100,7 +100,7 @@ TEST_F(BufferPoolTest, WhatWasPreferredAndReleasedIsGivenOnce) {
     pool_.release(other);
   }
   EXPECT_EQ(pool_.in_use(), 0u);
-  EXPECT_EQ(made_.size(), Pool::kChunk);
+  EXPECT_EQ(made_.size(), 4u);
 }
 
 TEST(BufferPoolChunks, FewBuffersTakeLittleMemoryWhateverTheBudget) {
@@ -110,7 +110,7 @@ TEST(BufferPoolChunks, FewBuffersTakeLittleMemoryWhateverTheBudget) {
   pool.set_budget(~std::uint64_t{0});
   EXPECT_NE(pool.acquire(0), 0u);
   EXPECT_EQ(made, Pool::kChunk);
-  EXPECT_LT(arena.bytes_in_use(), std::size_t{160} << 10);
+  EXPECT_LE(arena.bytes_in_use(), std::size_t{64} << 10);
 }
 
 TEST(BufferPoolAhead, MakesASlabReadyWhenHalfOfTheOneBeforeIsTaken) {
@@ -144,15 +144,66 @@ TEST(BufferPoolAhead, MakesNoSlabThatTheBudgetHasNoUseFor) {
   constexpr std::size_t kSlabs = 8;
   util::Arena arena;
   Pool pool(arena, [](Pool::Buffer&) {});
-  pool.set_budget(kSlabs * Pool::kSlab * sizeof(Pool::Buffer));
+  pool.set_budget(kSlabs * Pool::kSlab * Pool::kBytesEach);
   while (pool.acquire(0) != 0) {
   }
   EXPECT_EQ(pool.in_use(), kSlabs * Pool::kSlab);
-  EXPECT_LT(arena.bytes_in_use(), (kSlabs + 1) * Pool::kSlab * sizeof(Pool::Buffer));
+  EXPECT_LE(arena.bytes_in_use(), kSlabs * Pool::kSlab * Pool::kBytesEach);
+}
+
+/// Of buffers of 9 KiB.
+struct LargeShape : Shape {
+  static constexpr unsigned kPairs = 510;
+  static constexpr unsigned kSlots = 1020;
+};
+
+template <class P>
+void expect_bound(std::uint64_t budget) {
+  constexpr std::size_t kPage = 4096;
+  util::Arena arena;
+  P pool(arena, [](auto&) {});
+  pool.set_budget(budget);
+  while (pool.acquire(0) != 0) {
+  }
+  EXPECT_LE(pool.in_use() * P::kBytesEach, budget);
+  EXPECT_GT((pool.in_use() + 1) * P::kBytesEach, budget) << "as many as the budget buys";
+  EXPECT_LE(arena.bytes_in_use(), budget + kPage) << budget;
+}
+
+TEST(BufferPoolBudget, IsABoundInBytesWhateverTheSizeOfABuffer) {
+  using LargePool = BufferPool<WriteBuffer<LargeShape>>;
+  for (const std::uint64_t budget : {1, 1000, 9000, 20'000, 100'000, 1'000'000, 6'000'000}) {
+    expect_bound<Pool>(budget);
+    expect_bound<LargePool>(budget);
+  }
+  expect_bound<LargePool>(50'000'000);  // with slabs
+}
+
+TEST(BufferPoolBudget, WhatExceedsItHasNumbersBehindIt) {
+  util::Arena arena;
+  Pool pool(arena, [](Pool::Buffer&) {});
+  constexpr Pool::Number kBudget = Pool::kChunk + 1;
+  pool.set_budget(kBudget * Pool::kBytesEach);
+  std::set<const Pool::Buffer*> buffers;
+  Owner owner;
+  for (Pool::Number i = 0; i < 3 * Pool::kChunk; ++i) {
+    Pool::Buffer& buffer = pool.at(pool.acquire_beyond_budget(0));
+    buffer.node.store(&owner);
+    buffers.insert(&buffer);
+  }
+  EXPECT_EQ(buffers.size(), 3 * Pool::kChunk);
+  std::size_t visited = 0;
+  pool.for_each_used([&](Pool::Buffer& buffer) { visited += buffers.count(&buffer); });
+  EXPECT_EQ(visited, buffers.size());
+  for (Pool::Number i = 0; i < 8 * Pool::kChunk; ++i) {
+    if (const Pool::Number cold = pool.cold()) {
+      EXPECT_TRUE(buffers.contains(&pool.at(cold)));
+    }
+  }
 }
 
 TEST_F(BufferPoolTest, AChangeNeedsOneLineBesidesThatOfItsPair) {
-  pool_.set_budget(sizeof(Pool::Buffer));
+  pool_.set_budget(Pool::kBytesEach);
   const Pool::Buffer& buffer = pool_.at(pool_.acquire(0));
   const auto line = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) / 64; };
   EXPECT_EQ(line(&buffer.owner), line(&buffer.head));
@@ -162,13 +213,13 @@ TEST_F(BufferPoolTest, AChangeNeedsOneLineBesidesThatOfItsPair) {
 }
 
 TEST_F(BufferPoolTest, AsksForLinesOfAnyBuffer) {
-  pool_.set_budget(600 * sizeof(Pool::Buffer));
+  pool_.set_budget(600 * Pool::kBytesEach);
   for (Pool::Number number = 1; number <= 600; ++number) pool_.prefetch(number);
   EXPECT_TRUE(made_.empty()) << "it makes none";
 }
 
 TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
-  pool_.set_budget(8 * sizeof(Pool::Buffer));
+  pool_.set_budget(8 * Pool::kBytesEach);
   std::vector<Pool::Number> numbers;
   for (int i = 0; i < 8; ++i) numbers.push_back(acquire_for(owner_));
   const auto offered_while_hot = [&](Pool::Number hot) {
@@ -190,7 +241,7 @@ TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
 
 TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
   EXPECT_EQ(pool_.cold(), 0u);
-  pool_.set_budget(4 * sizeof(Pool::Buffer));
+  pool_.set_budget(4 * Pool::kBytesEach);
   const Pool::Number mine = acquire_for(owner_);
   pool_.acquire(0);  // by a thread that has not said for which node
   for (int i = 0; i < 1000; ++i) {

@@ -9,8 +9,8 @@
 //
 // Homes are in lists, about one for each buffer and at least one for each latch of the engine
 // (latches.h). All places of a list share a latch, and only its holder changes the list. A reader
-// without the latch validates its version afterwards. Homes are reused and never freed, so each
-// entry that a reader meets is a home.
+// without the latch validates its version afterwards. Homes are reused and never freed, and those
+// that are not in use form a list, too, so each entry that a reader meets is a home.
 //
 // A chain begins with a note of what leads to the leaf (`kNote`), and its owner is a number that
 // the leaf has in PM (owner_numbers.h). A leaf that was rewritten elsewhere has another number. So
@@ -21,14 +21,12 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <stop_token>
-#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -36,6 +34,7 @@
 #include <perdix/types.h>
 
 #include "alloc/session.h"
+#include "alloc/zeroed_array.h"
 #include "epoch/guard.h"
 #include "index/common/latches.h"
 #include "index/common/owner_numbers.h"
@@ -121,7 +120,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
   /// The same for leaves whose places are their numbers, which never move, and close their chains
   /// before they go.
   void open(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget) {
-    Base::open_log(pool, offset, budget);
+    Base::open_log(pool, offset, budget, kBytesOfHome);
     make_lists();
     this->log()->add(closing_);
   }
@@ -184,7 +183,8 @@ class HomeBuffers : public WriteBuffers<Shape> {
     link->store(home.next.load(std::memory_order_relaxed), std::memory_order_release);
     this->release(this->take_buffer(home));
     const std::lock_guard lock(homes_lock_);
-    unused_.push_back(&home);  // new_home() has reserved a place
+    home.next.store(unused_, std::memory_order_release);
+    unused_ = &home;
   }
 
   // --- After a restart, until the log is resumed; thread-safe ---
@@ -287,20 +287,16 @@ class HomeBuffers : public WriteBuffers<Shape> {
     }
   }
 
-  struct Free {
-    void operator()(List* lists) const { std::free(lists); }
-  };
-  static_assert(std::is_trivially_destructible_v<List>);
+  /// A home in its block of a deque, and its part of the lists.
+  static constexpr std::uint64_t kBytesOfHome = sizeof(Home) + 2 + sizeof(List);
 
   List& list(pm::Offset place) const { return lists_[Latches::index_of(place, list_bits_)]; }
 
-  /// Zeroed memory, which is lists that are empty: what no leaf needs is never touched. Throws
-  /// bad_alloc.
+  /// One for each buffer or two, but for each latch at least. Throws bad_alloc.
   void make_lists() {
-    const auto bits = static_cast<unsigned>(std::bit_width(this->budget()));
+    const auto bits = static_cast<unsigned>(std::bit_width(this->budget() / 2));
     list_bits_ = std::max(bits, latches_.bits());
-    lists_.reset(static_cast<List*>(std::calloc(std::size_t{1} << list_bits_, sizeof(List))));
-    if (lists_ == nullptr) throw std::bad_alloc();
+    lists_ = alloc::make_zeroed_array<List>(std::size_t{1} << list_bits_);
   }
 
   std::optional<std::pair<wal::Owner, wal::Position>> next_survivor() {
@@ -322,21 +318,18 @@ class HomeBuffers : public WriteBuffers<Shape> {
 
   Home& new_home() {
     const std::lock_guard lock(homes_lock_);
-    if (unused_.empty()) {
-      unused_.reserve(homes_.size() + 1);
-      return homes_.emplace_back();
-    }
-    Home* const home = unused_.back();
-    unused_.pop_back();
+    if (unused_ == nullptr) return homes_.emplace_back();
+    Home* const home = unused_;
+    unused_ = home->next.load(std::memory_order_relaxed);
     return *home;
   }
 
   const Latches& latches_;
   unsigned list_bits_ = 0;
-  std::unique_ptr<List[], Free> lists_;
+  alloc::ZeroedArray<List> lists_;
   std::mutex homes_lock_;
   std::deque<Home> homes_;
-  std::vector<Home*> unused_;
+  Home* unused_ = nullptr;  // the first; each leads to the next
 
   std::optional<OwnerNumbers> numbers_;
 

@@ -7,10 +7,11 @@
 
 namespace perdix::detail::index {
 
-/// How much the cached path may take: a quarter. 0 if the technique has none.
+/// How much the cached path may take: a quarter. 0 if the technique has none, or if that is too
+/// little for any.
 constexpr std::uint64_t path_budget(const IndexOptions& options) {
-  if (options.technique != Technique::boc) return 0;
-  constexpr std::uint64_t kShare = 4;
+  constexpr std::uint64_t kShare = 4, kLeast = 4096;
+  if (options.technique != Technique::boc || options.dram_budget < kShare * kLeast) return 0;
   return options.dram_budget == IndexOptions::kUnlimited ? options.dram_budget
                                                          : options.dram_budget / kShare;
 }

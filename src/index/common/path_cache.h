@@ -15,6 +15,7 @@
 // Thread-safe. The caller holds an epoch::Guard.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -23,6 +24,8 @@
 #include <span>
 #include <stop_token>
 #include <unordered_set>
+
+#include <perdix/types.h>
 
 #include "epoch/reclaimer.h"
 #include "index/common/groups.h"
@@ -37,7 +40,8 @@ class PathCache {
   using Radix = NodeRadix<Node, KeyOf>;
   using Key = typename Radix::Key;
 
-  /// The reclaimer outlives this. At most `budget` bytes of DRAM, and a node of the radix tree.
+  /// The reclaimer outlives this. At most about `budget` bytes of DRAM: what the arena takes, whose
+  /// pieces that are free cannot be used for other sizes.
   PathCache(epoch::Reclaimer& reclaimer, std::uint64_t budget, KeyOf key_of)
       : drain_{reclaimer}, radix_(arena_, reclaimer, key_of), budget_(budget) {}
 
@@ -83,7 +87,7 @@ class PathCache {
   /// False if there was none.
   bool add(Node& node) noexcept {
     try {
-      if (radix_.bytes() >= budget_) throw std::bad_alloc();
+      if (!has_room()) throw std::bad_alloc();
       radix_.add(node);
       return true;
     } catch (const std::bad_alloc&) {
@@ -127,6 +131,15 @@ class PathCache {
   std::uint64_t bytes() const { return sizeof *this + arena_.bytes_in_use(); }
 
  private:
+  /// Whether the arena, as it grows, stays within the budget. Beyond the first block of memory it
+  /// takes whole ones, and one more as soon as that is needed.
+  bool has_room() const {
+    constexpr std::uint64_t kBlock = std::uint64_t{2} << 20, kSlab = std::uint64_t{64} << 10;
+    if (budget_ == IndexOptions::kUnlimited) return true;
+    const std::uint64_t next = arena_.bytes_reserved() + std::min(budget_ / 8, kSlab);
+    return next <= (budget_ < kBlock ? budget_ : budget_ / kBlock * kBlock);
+  }
+
   enum class State : std::uint8_t {
     filling,   ///< nodes of before the opening may be missing
     complete,  ///< P2

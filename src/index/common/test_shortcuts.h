@@ -21,7 +21,7 @@ inline constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
 inline constexpr IndexOptions kCachedLazily{.dram_budget = IndexOptions::kUnlimited,
                                             .technique = Technique::boc,
                                             .resume_in_background = false};
-inline constexpr IndexOptions kCachedInLittle{.dram_budget = 4000, .technique = Technique::boc};
+inline constexpr IndexOptions kCachedInLittle{.dram_budget = 20'000, .technique = Technique::boc};
 
 /// `Make::index<K>(options)` is an index of an engine in a new pool, with values that are numbers.
 template <class Make>

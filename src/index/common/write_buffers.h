@@ -12,7 +12,9 @@
 // Thread-safe, but for open_log(). Lock order: a node's lock, then a stripe of the log.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <functional>
@@ -57,13 +59,16 @@ class WriteBuffers {
   WriteBuffers(util::Arena& arena, const wal::Log::Limits& limits)
       : pool_(arena, [this](Buffer& buffer) { log_->add(buffer); }), limits_(limits) {}
 
-  /// Opens the log at an offset. There may be as many buffers as `budget` bytes hold. Once, before
-  /// all else.
-  void open_log(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget) {
+  /// Opens the log at an offset. There may be as many buffers as `budget` bytes hold, if each takes
+  /// `beside` bytes of DRAM besides those of the pool of buffers. Once, before all else.
+  void open_log(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget,
+                std::uint64_t beside = 0) {
     // Room for all buffers several times over: the longer a buffer may stay, the fuller its batch.
     // One of them is for the room that their chains are promised.
     constexpr std::uint64_t kRounds = 5;
-    pool_.set_budget(budget);
+    // What buffers need however few they are: the log and its marks, the heads of lists.
+    constexpr std::uint64_t kFixed = std::uint64_t{32} << 10;
+    pool_.set_budget(budget - std::min(budget / 4, kFixed), beside);
     limits_.bytes = kRounds * Shape::kPairs * sizeof(wal::Record) * pool_.budget();
     log_ = std::make_unique<wal::Log>(pool, offset, limits_);
   }
@@ -103,6 +108,15 @@ class WriteBuffers {
 
   /// The number of a buffer that was not written to for a while; its node may change at any time.
   Number cold() { return pool_.cold(); }
+
+  /// Whether a node without a buffer, whose lock has this version, may now take that of another
+  /// one. One of some writes to a node may: so only a node that is written to often gets another's
+  /// buffer. The more pairs a buffer has, the more a merge costs, however few of them wait, and the
+  /// more writes there must be for each.
+  static bool may_take(std::uint64_t version) {
+    constexpr std::uint64_t kAskInterval = std::max(8u, std::bit_ceil(Shape::kPairs / 4));
+    return version % kAskInterval == 0;
+  }
 
   /// Gives the locked node a buffer.
   void give_buffer(Node& node, Number number) {
@@ -149,6 +163,22 @@ class WriteBuffers {
   /// not, the buffer must be merged.
   bool can_grow(const Buffer& buffer) {
     return buffer.records < Buffer::kChainRecords && admitted();
+  }
+
+  /// Room for further records of a chain that is promised to it at a time. A chain of few records
+  /// is promised little: promises that are not needed would fill the log, and end other chains.
+  static constexpr unsigned kPromise = 32;
+
+  /// What a chain is promised when it begins, if its buffer may come to hold `most` pairs each of
+  /// which needs a promised record.
+  static std::uint16_t first_promise(unsigned most) {
+    return static_cast<std::uint16_t>(std::min(most, kPromise));
+  }
+
+  /// Whether the chain of a buffer is promised a record for one more pair, or could be promised
+  /// some now. If not, the buffer must be merged. A chain that has not begun is promised some then.
+  bool has_promise(Buffer& buffer) {
+    return buffer.empty_chain() || buffer.size() < buffer.sure || log_->promise(buffer, kPromise);
   }
 
   // --- Upkeep ---

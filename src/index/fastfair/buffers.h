@@ -161,13 +161,13 @@ auto WordTree<K>::add_buffered(Locked& leaf, Key key, NewValue value) -> Buffere
   if (buffer == nullptr) buffer = give_buffer(node);
   if (buffer == nullptr) return Buffered::refused;
   buffer->hot.store(true, std::memory_order_relaxed);
-  if (is_full(*buffer)) {
+  if (is_full(*buffer) || !buffers_->has_promise(*buffer)) {  // B3
     merge(leaf, *buffer);
     return Buffered::merged;
   }
   if (!buffers_->admitted()) return Buffered::refused;
   if (buffer->empty_chain()) {
-    buffer->sure = static_cast<std::uint16_t>(most_buffered());
+    buffer->sure = buffers_->first_promise(most_buffered());
     log().append(*buffer, kNote, pm::load(node.low), 0);
     ++buffer->records;
   }
@@ -178,8 +178,7 @@ auto WordTree<K>::add_buffered(Locked& leaf, Key key, NewValue value) -> Buffere
 
 template <class K>
 bool WordTree<K>::is_full(const Buffer& buffer) const {
-  return buffer.size() >= most_buffered() || buffer.records >= 4 * most_buffered() ||
-         (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
+  return buffer.size() >= most_buffered() || buffer.records >= 4 * most_buffered();
 }
 
 /// Erases a key that the buffer of a locked leaf has; returns nullopt if the buffer does not have
@@ -200,11 +199,9 @@ std::optional<bool> WordTree<K>::erase_buffered(Node& leaf, Key key, const NewVa
 /// Returns null if there is none.
 template <class K>
 auto WordTree<K>::give_buffer(Node& leaf) -> Buffer* {
-  // Only a leaf that is written to often gets the buffer of another one.
-  constexpr std::uint64_t kAskInterval = 8;
   const pm::Offset place = pool_.offset(&leaf);
   auto number = buffers_->acquire(0);
-  if (number == 0 && latches_.of(place).version() % kAskInterval == 0)
+  if (number == 0 && buffers_->may_take(latches_.of(place).version()))
     number = take_cold_buffer(leaf);
   if (number == 0) return nullptr;
   return buffers_->give_owned_buffer(place, pm::load(leaf.low), number, number_of(leaf));

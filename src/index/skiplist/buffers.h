@@ -149,32 +149,25 @@ auto WordList<K>::add_buffered(LatchSet& held, Node& owner, Key key, NewValue va
   if (buffer == nullptr) buffer = give_buffer(owner);
   if (buffer == nullptr) return Buffered::refused;
   buffer->hot.store(true, std::memory_order_relaxed);
-  if (is_full(*buffer)) {
+  if (buffer->full() || !buffers_->has_promise(*buffer)) {  // B3
     merge(held, owner, *buffer);
     return Buffered::merged;
   }
   if (!buffers_->admitted()) return Buffered::refused;
-  if (buffer->empty_chain()) buffer->sure = BufferShape::kPairs;
+  if (buffer->empty_chain()) buffer->sure = buffers_->first_promise(BufferShape::kPairs);
   records_.add(log(), *buffer, key, value, Keys::hash16(key));
   pairs_.add();
   return Buffered::added;
-}
-
-template <class K>
-bool WordList<K>::is_full(const Buffer& buffer) const {
-  return buffer.full() || (!buffer.empty_chain() && buffer.size() >= buffer.sure);  // B3
 }
 
 /// Gives a locked range a free buffer, or now and then that of a range that is no longer written
 /// to. Returns null if there is none.
 template <class K>
 auto WordList<K>::give_buffer(const Node& owner) const -> Buffer* {
-  // Only a range that is written to often gets the buffer of another one.
-  constexpr std::uint64_t kAskInterval = 8;
   const wal::Owner number = number_of(owner);
   if (number > wal::kMaxOwner) return nullptr;
   auto given = buffers_->acquire(0);
-  if (given == 0 && range_latch(owner).version() % kAskInterval == 0)
+  if (given == 0 && buffers_->may_take(range_latch(owner).version()))
     given = take_cold_buffer(owner);
   if (given == 0) return nullptr;
   try {
@@ -403,7 +396,9 @@ void WordList<K>::open_buffers(const IndexOptions& options) {
   if (budget != 0 && pm::load(log_of(head_)) == pm::kNull) give_log(pool_, log_of(head_));
   if (pm::load(log_of(head_)) == pm::kNull) return;
   arena_.emplace();
-  ranges_ = std::make_unique<Latches>(Latches::kBits);
+  // With few buffers few ranges are locked at a time that matters, and they count as DRAM.
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
+  ranges_ = std::make_unique<Latches>(budget < kLarge ? Latches::kBits - 2 : Latches::kBits);
   auto buffers = std::make_unique<Buffers>(*arena_, wal::Log::Limits{0}, *ranges_);
   retry_when_full(pool_, [&] { buffers->open(pool_, pm::load(log_of(head_)), budget); });
   buffers_ = std::move(buffers);

@@ -328,7 +328,6 @@ class WordList : public pool::OpenIndex {
                                     Erased& erased);
   std::optional<bool> write_new(LatchSet& held, Node& owner, const Write& write, Erased& erased);
   Buffered add_buffered(LatchSet& held, Node& owner, Key key, NewValue value);
-  bool is_full(const Buffer& buffer) const;
   std::optional<bool> erase_in_range(Key key, const NewValue* expected, Erased& erased) const;
   bool erase_buffered(LatchSet& held, const Node& owner, Buffer& buffer, unsigned i,
                       const NewValue* expected) const;

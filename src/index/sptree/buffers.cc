@@ -69,10 +69,8 @@ bool NodeBuffers<K>::merge(Node& node, std::optional<Pair> another) {
 /// Gives the locked node a buffer: one that is left, or now and then a cold one of another node.
 template <class K>
 bool NodeBuffers<K>::attach(Node& node) {
-  constexpr std::uint64_t kAskInterval =
-      8;  // so only a node that is written to often gets another's
   std::uint32_t number = this->acquire(preferred_number(node));
-  if (number == 0 && node.lock.version() % kAskInterval == 0) number = take_cold_buffer();
+  if (number == 0 && this->may_take(node.lock.version())) number = take_cold_buffer();
   if (number == 0) return false;  // the leaf takes the change
   this->give_buffer(node, number);
   at(number).assign(owner_of(node));

@@ -38,6 +38,13 @@ class Hints {
     if (Table* table = table_.load(std::memory_order_relaxed)) release(table, &arena_);
   }
 
+  /// Tables take at most this many bytes of DRAM, a table that is replaced included. Before the
+  /// first use.
+  void set_budget(std::uint64_t budget) noexcept {
+    max_cells_ = kUnlimited;
+    while (max_cells_ > 1 && bytes(max_cells_) + bytes(max_cells_ / 2) > budget) max_cells_ /= 2;
+  }
+
   /// 0: none. Cost: one line of the table.
   Ref of(std::uint64_t key) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
@@ -49,20 +56,22 @@ class Hints {
     if (Table* table = table_.load(std::memory_order_acquire)) table->note(low, last, node);
   }
 
-  /// Whether there are too few cells for this many nodes.
+  /// Whether there are too few cells for this many nodes, and the budget allows more.
   bool growth_due(std::uint64_t nodes) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
-    return nodes > (table == nullptr ? kLeast : table->size);
+    const std::uint64_t cells = table == nullptr ? 0 : table->size;
+    return nodes > std::max(kLeast, cells) && cells < max_cells_;
   }
 
-  /// If that is due, and no other thread is doing it: makes a table for `nodes` nodes, whose keys
-  /// lie about in [first, last], with the hints of the previous table. True if there was none: the
-  /// caller must note the nodes. Throws bad_alloc. Cost: two lines for each 16 nodes.
+  /// If that is due, and no other thread is doing it: makes a table for `nodes` nodes, or as many
+  /// as the budget allows, whose keys lie about in [first, last], with the hints of the previous
+  /// table. True if there was none: the caller must note the nodes. Throws bad_alloc. Cost: two
+  /// lines for each 16 nodes.
   bool grow(std::uint64_t nodes, std::uint64_t first, std::uint64_t last) {
     const std::unique_lock lock(growing_, std::try_to_lock);
     if (!lock.owns_lock() || !growth_due(nodes)) return false;
     Table* const old = table_.load(std::memory_order_relaxed);
-    const std::uint64_t size = std::bit_ceil(nodes);
+    const std::uint64_t size = std::min(std::bit_ceil(nodes), max_cells_);
     table_.store(new (arena_.allocate(bytes(size))) Table(size, first, last, old),
                  std::memory_order_release);
     if (old != nullptr) reclaimer_.retire(old, release, &arena_);
@@ -70,6 +79,8 @@ class Hints {
   }
 
  private:
+  /// Cells: as many as nodes have references.
+  static constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 32;
   /// This many nodes are in a cache anyway.
   static constexpr std::uint64_t kLeast = 4096;
   /// Of a node: one with more has few keys for its range, and few are looked for there.
@@ -139,6 +150,7 @@ class Hints {
 
   util::Arena& arena_;
   epoch::Reclaimer& reclaimer_;
+  std::uint64_t max_cells_ = kUnlimited;  // constant since set_budget()
   std::atomic<Table*> table_{nullptr};
   std::mutex growing_;
 };

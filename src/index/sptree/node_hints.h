@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <new>
 
+#include <perdix/types.h>
+
 #include "epoch/guard.h"
 #include "index/sptree/buffers.h"
 #include "index/sptree/hints.h"
@@ -24,6 +26,16 @@ class NodeHints {
   NodeHints(util::Arena& arena, epoch::Reclaimer& reclaimer, const MiddleNodes<K>& nodes,
             const NodeBuffers<K>& buffers, const TopLayer<K>& top)
       : hints_(arena, reclaimer), nodes_(nodes), buffers_(buffers), top_(top) {}
+
+  /// The part of a budget of DRAM for buffers that hints may take, since only buffers need them.
+  static constexpr std::uint64_t share_of(std::uint64_t budget) {
+    if constexpr (!Codec<K>::kInline) return 0;
+    constexpr std::uint64_t kShare = 16;
+    return budget == IndexOptions::kUnlimited ? budget : budget / kShare;
+  }
+
+  /// As Hints::set_budget().
+  void set_budget(std::uint64_t budget) { hints_.set_budget(budget); }
 
   /// The node that probably has the key; it may be gone, so nothing of it may be read. nullptr:
   /// none is known.

@@ -46,11 +46,19 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
   backup_.open(root.backup);
   if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) give_log(is_new);
   if (pm::load(root.log) != pm::kNull)
-    retry_when_full(pool(),
-                    [&] { buffers_.open_log(pool(), pm::load(root.log), options.dram_budget); });
+    retry_when_full(pool(), [&] { open_log(pm::load(root.log), options.dram_budget); });
   resumer_.start(pm::load(root.first), options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Opens the log, with buffers and hints as the budget allows.
+template <class K>
+void WordTree<K>::open_log(pm::Offset log, std::uint64_t budget) {
+  const std::uint64_t of_hints = NodeHints<K>::share_of(budget);
+  const bool unlimited = budget == IndexOptions::kUnlimited;
+  hints_.set_budget(of_hints);
+  buffers_.open_log(pool(), log, unlimited ? budget : budget - of_hints);
 }
 
 /// Gives a new index its root block and its first leaf, which is empty and responsible for all

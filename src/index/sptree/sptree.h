@@ -188,6 +188,7 @@ class WordTree : public pool::OpenIndex {
   // recovery.h
   void create();
   void give_log(bool required);
+  void open_log(pm::Offset log, std::uint64_t budget);
   void make_log();
 
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
