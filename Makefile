@@ -8,7 +8,7 @@ TIME ?= 600
 .NOTPARALLEL:
 .PHONY: help demo test test-slice test-all bench reproduction setup build dev release asan tsan instrumented \
 	fuzz fuzz-campaign schedule-campaign kill-campaign storm \
-	valkey valkey-test valkey-quick valkey-asan demo-valkey \
+	valkey valkey-test valkey-quick valkey-asan valkey-upstream demo-valkey \
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
 	tidy-test model docs \
 	crash-campaign persist-mutation planted-bugs \
@@ -138,6 +138,11 @@ valkey-asan: ## build the module with AddressSanitizer and UBSan, and test it un
 	@scripts/setup valkey
 	@scripts/build valkey tests-valkey perdix_valkey_asan
 	@ctest --preset valkey-asan
+
+valkey-upstream: ## the servers' own suites with and without the module; options in ARGS
+	@scripts/setup valkey
+	@scripts/build valkey perdix_valkey perdix-tool
+	@bindings/valkey/upstream/run.py $(ARGS)
 
 demo-valkey: ## 663,473 words in a Redis that is killed, and a failover of a cluster
 	@scripts/setup valkey

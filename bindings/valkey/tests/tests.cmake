@@ -4,7 +4,7 @@
 # Labels: `valkey` all, `valkey-quick` some of these once more, `valkey-asan` those of the module
 # with sanitizers.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
-add_dependencies(tests-valkey perdix_valkey)
+add_dependencies(tests-valkey perdix_valkey perdix-tool)
 
 add_library(perdix_failing_device MODULE ${CMAKE_CURRENT_LIST_DIR}/failing_device.cc)
 set_target_properties(perdix_failing_device PROPERTIES OUTPUT_NAME failing_device PREFIX "")
@@ -28,6 +28,7 @@ function(perdix_valkey_test suite server)
       PERDIX_VALKEY_MODULE=$<TARGET_FILE:${ARG_MODULE}>
       PERDIX_VALKEY_SERVER=${server}
       PERDIX_FAILING_DEVICE=$<TARGET_FILE:perdix_failing_device>
+      PERDIX_TOOL=$<TARGET_FILE:perdix-tool>
       ${ARG_ENVIRONMENT}
       ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py -v ${ARG_CASES})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
@@ -35,7 +36,7 @@ endfunction()
 
 foreach(server redis-7 valkey-8 valkey-9)
   foreach(suite tables persistence replication keyspace errors device clients cluster
-      side_effects)
+      side_effects upstream)
     perdix_valkey_test(${suite} ${server} LABEL valkey MODULE perdix_valkey)
   endforeach()
 endforeach()
@@ -50,13 +51,14 @@ set(quick_keyspace KeyspaceTest.test_all_types KeyspaceTest.test_expiry
 set(quick_errors ErrorsTest.test_pool_in_use ErrorsTest.test_bad_arguments
   ErrorsTest.test_oversize ErrorsTest.test_oversize_refuses_growth
   ErrorsTest.test_loaded_into_a_running_server)
+set(quick_upstream ImagesTest.test_same ImagesTest.test_key_that_is_lost RunTest.test_run)
 set(quick_device DeviceTest.test_native_keys_on_a_broken_device
   DeviceTest.test_tables_on_a_broken_device DeviceTest.test_native_keys_on_a_full_device)
 set(quick_replication CutOffTest.test_waits_for_its_primary
   ReplicationTest.test_place_in_the_stream)
 set(quick_side_effects SideEffectsTest)
 foreach(server redis-7 valkey-8 valkey-9)
-  foreach(suite tables persistence replication keyspace errors device side_effects)
+  foreach(suite tables persistence replication keyspace errors device side_effects upstream)
     perdix_valkey_test(${suite} ${server} LABEL valkey-quick MODULE perdix_valkey
       ENVIRONMENT PERDIX_KILLS=2 CASES ${quick_${suite}})
   endforeach()
