@@ -180,13 +180,6 @@ BUGS = [
     ),
     # --- Room that is promised later ---
     drop(
-        "a chain is promised more room than there is",
-        STRIPE,
-        "if (!has_room(records)) return false;",
-        SPACE_UNIT,
-        after="Stripe::promise_more(",
-    ),
-    drop(
         "room that a chain is promised later is not kept for it",
         STRIPE,
         "promise(records);",
