@@ -71,7 +71,7 @@ if(TARGET perdix_valkey_asan)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
     OUTPUT_VARIABLE sanitizer OUTPUT_STRIP_TRAILING_WHITESPACE)
   file(REAL_PATH "${sanitizer}" sanitizer)
-  foreach(suite tables persistence replication keyspace errors device)
+  foreach(suite tables persistence replication keyspace errors device side_effects)
     perdix_valkey_test(${suite} valkey-9 LABEL valkey-asan MODULE perdix_valkey_asan ENVIRONMENT
       PERDIX_VALKEY_PRELOAD=${sanitizer} ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
       UBSAN_OPTIONS=print_stacktrace=1)
