@@ -7,6 +7,7 @@
 
 #define REDISMODULE_API inline
 #define REDISMODULE_ATTR
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,12 +47,14 @@ class String {
 };
 
 /// Opens a key for a look that the server does not take for a client's: it changes no statistics
-/// and no age of the key, and causes no event. Redis 7.0 knows the first flag of these only, but it
-/// counts no looks of those who may write. So a key that is opened may be absent.
+/// and no age of the key, causes no event, and removes no key that has expired. Redis 7.0 knows the
+/// first flag of these only, but it counts no looks of those who may write. So a key that is opened
+/// may be absent.
 inline int peek_mode() {
   constexpr int kLook = REDISMODULE_READ | REDISMODULE_OPEN_KEY_NOTOUCH;
   return RedisModule_GetOpenKeyModesAll != nullptr
-             ? kLook | REDISMODULE_OPEN_KEY_NONOTIFY | REDISMODULE_OPEN_KEY_NOSTATS
+             ? kLook | REDISMODULE_OPEN_KEY_NONOTIFY | REDISMODULE_OPEN_KEY_NOSTATS |
+                   REDISMODULE_OPEN_KEY_NOEXPIRE
              : kLook | REDISMODULE_WRITE;
 }
 
@@ -88,11 +91,21 @@ class UntouchedKey {
   UntouchedKey(const UntouchedKey&) = delete;
   UntouchedKey& operator=(const UntouchedKey&) = delete;
   ~UntouchedKey() {
-    if (idle_ >= 0) RedisModule_SetLRU(key_, idle_);
+    if (idle_ >= 0) set_idle();
     if (frequency_ >= 0) RedisModule_SetLFU(key_, frequency_);
   }
 
  private:
+  /// Valkey 9.1 takes another unit than it gives. There the command counts as a touch: a key that
+  /// looks older than it is would be evicted first.
+  void set_idle() {
+    constexpr mstime_t kMayDiffer = 10'000;  // clocks of ages are coarse
+    mstime_t set = -1;
+    RedisModule_SetLRU(key_, idle_);
+    RedisModule_GetLRU(key_, &set);
+    if (std::abs(set - idle_) > kMayDiffer) RedisModule_SetLRU(key_, 0);
+  }
+
   RedisModuleKey* key_;
   mstime_t idle_ = -1;  // the server has one of the two, as its policy of eviction needs
   long long frequency_ = -1;

@@ -49,6 +49,8 @@ std::optional<std::string> record_of(Context* context, int database, std::string
   if (const TableValue* value = table_value(key.get()); value != nullptr)
     return value->table ? std::optional(table_record(value->table->id(), expires)) : std::nullopt;
   if (!native) return std::nullopt;
+  // The commands below would remove what has expired before the server does.
+  if (expires != Record::kNever && expires <= RedisModule_Milliseconds()) return std::nullopt;
   if (key.type() == REDISMODULE_KEYTYPE_STRING)
     return text_record(context, key.get(), key_name.get(), expires);
   return dump_record(context, key.get(), key_name.get(), expires);
