@@ -396,9 +396,9 @@ void WordList<K>::open_buffers(const IndexOptions& options) {
   if (budget != 0 && pm::load(log_of(head_)) == pm::kNull) give_log(pool_, log_of(head_));
   if (pm::load(log_of(head_)) == pm::kNull) return;
   arena_.emplace();
-  // With few buffers few ranges are locked at a time that matters, and they count as DRAM.
+  // Few where the budget is small, since they are part of the DRAM that buffers take.
   constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
-  ranges_ = std::make_unique<Latches>(budget < kLarge ? Latches::kBits - 2 : Latches::kBits);
+  ranges_ = std::make_unique<Latches>(budget < kLarge ? Latches::kBits - 3 : Latches::kBits);
   auto buffers = std::make_unique<Buffers>(*arena_, wal::Log::Limits{0}, *ranges_);
   retry_when_full(pool_, [&] { buffers->open(pool_, pm::load(log_of(head_)), budget); });
   buffers_ = std::move(buffers);
