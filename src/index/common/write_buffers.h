@@ -67,7 +67,7 @@ class WriteBuffers {
     // One of them is for the room that their chains are promised.
     constexpr std::uint64_t kRounds = 5;
     // What buffers need however few they are: the log and its marks, the heads of lists.
-    constexpr std::uint64_t kFixed = std::uint64_t{32} << 10;
+    constexpr std::uint64_t kFixed = std::uint64_t{48} << 10;
     pool_.set_budget(budget - std::min(budget / 4, kFixed), beside);
     limits_.bytes = kRounds * Shape::kPairs * sizeof(wal::Record) * pool_.budget();
     log_ = std::make_unique<wal::Log>(pool, offset, limits_);
