@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,7 +78,7 @@ class Cursor {
   void prev() { step(Direction::down); }
 
   /// Whether the cursor has a pair.
-  bool valid() const noexcept { return at_ < count_; }
+  bool valid() const noexcept { return at_ < count_ && !pairs_.empty(); }  // empty: moved from
 
   /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid() is true.
   const Pair& pair() const noexcept {
@@ -94,6 +95,7 @@ class Cursor {
   static constexpr std::size_t kMaxAhead = 256;
 
   void stand_at(std::optional<Pair> pair) {
+    forget_last();
     count_ = at_ = 0;
     limit_ = kFirstAhead;
     if (!pair) return;
@@ -118,6 +120,7 @@ class Cursor {
   void read_ahead(Direction direction) {
     if (direction != direction_) limit_ = kFirstAhead;
     std::swap(here_, pairs_[at_]);
+    forget_last();
     at_ = 0;
     try {
       count_ = index_->read_beyond(here_.first, direction, limit_, pairs_);
@@ -126,9 +129,22 @@ class Cursor {
       count_ = 1;
       throw;
     }
+    forget_if_large(here_);
     direction_ = direction;
     limit_ = std::min(2 * limit_, kMaxAhead);
   }
+
+  // Memory of strings is kept for the next read, but not of large ones. Only the last pair of a
+  // read may be large, since it ends with that.
+  void forget_last() {
+    if (count_ > 0 && !pairs_.empty()) forget_if_large(pairs_[count_ - 1]);
+  }
+  static void forget_if_large(Pair& pair) {
+    constexpr std::size_t kLarge = std::size_t{16} << 10;
+    if (capacity(pair.first) + capacity(pair.second) > kLarge) Pair().swap(pair);
+  }
+  static std::size_t capacity(std::uint64_t) { return 0; }
+  static std::size_t capacity(const std::string& bytes) { return bytes.capacity(); }
 
   const Ordered* index_;
   std::vector<Pair> pairs_;  // the first `count_` are what was read at once, nearest first

@@ -1,6 +1,7 @@
 // How cursors and ranges move: what they read ahead, and what they do when they turn round or a
 // call fails. Over engines they are tested by tests/conformance.
 #include <ranges>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -103,6 +104,15 @@ TEST(KeyRangeDeathTest, SaysThatItsEndHasNoPair) {
   }
 }
 #endif
+
+TEST(Cursor, IsNowhereAfterItWasMovedFrom) {
+  const TestMap map(10);
+  NumberCursor cursor(map);
+  cursor.seek(3);
+  const NumberCursor other = std::move(cursor);
+  EXPECT_EQ(other.key(), 3U);
+  EXPECT_FALSE(cursor.valid());  // NOLINT(bugprone-use-after-move)
+}
 
 TEST(KeyRange, KnowsItsFirstPair) {
   const TestMap map(10);

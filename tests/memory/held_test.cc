@@ -1,5 +1,5 @@
-// What an index keeps of the memory that it takes: once all is back after a restart, no more than
-// if there had been none.
+// What is kept of the memory that an index takes: once all is back after a restart, no more than if
+// there had been none. And what a cursor keeps.
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +83,25 @@ TEST_P(Held, IsWhatItWasBeforeARestart) {
   open();
   EXPECT_TRUE(index_->check().ok());  // has all of it come back
   EXPECT_LE(close(), usual + kSlack);
+}
+
+// The last pair of a read may be large; the next read need not have as many pairs.
+TEST(HeldByACursor, IsNoLargeValueThatItHasLeft) {
+  constexpr std::int64_t kSlack = 64 << 10;
+  const TempDirectory directory;
+  Pool pool = Pool::create(directory.file("pool"));
+  SpTree<std::string, std::string> index(pool, "index");
+  for (int i = 100; i < 400; ++i) index.put(std::to_string(i), "small");
+  index.put("200", std::string(8 << 20, 'x'));
+  auto cursor = index.cursor();
+  for (const bool last : {true, false}) {
+    const std::int64_t before = held_bytes();
+    cursor.seek("100");
+    while (cursor.key() < (last ? "201" : "200")) cursor.next();
+    cursor.seek("300");
+    cursor.next();
+    EXPECT_LE(held_bytes(), before + kSlack);
+  }
 }
 
 }  // namespace

@@ -92,10 +92,12 @@ auto WordTable<K>::add_buffered(const Locked& locked, const Write& write, KeyHas
   if (buffer == nullptr) buffer = give_buffer(locked);
   if (buffer == nullptr) return Buffered::refused;
   buffer->hot.store(true, std::memory_order_relaxed);
-  if (is_full(*buffer) || !buffers_->has_promise(*buffer)) {  // B3
+  if (is_full(*buffer)) {
     merge(locked, *buffer);
     return Buffered::merged;
   }
+  if (!buffers_->has_promise(*buffer))  // B3; the log is full, and the segment may have a free slot
+    return merge_in_place(locked, *buffer) ? Buffered::merged : Buffered::refused;
   if (!buffers_->admitted()) return Buffered::refused;
   if (buffer->empty_chain()) begin_chain(locked, *buffer);
   records_.add(log(), *buffer, write.key, write.value, hash.tag());

@@ -57,6 +57,7 @@ class Home {
   std::atomic<pm::Offset> place{pm::kNull};
   std::atomic<std::uint64_t> note{0};
   std::atomic<Home*> next{nullptr};
+  Home* next_unused = nullptr;  // apart from `next`, where readers of its last list still are
 
  private:
   std::atomic<std::uint32_t> number_{0};
@@ -183,7 +184,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
     link->store(home.next.load(std::memory_order_relaxed), std::memory_order_release);
     this->release(this->take_buffer(home));
     const std::lock_guard lock(homes_lock_);
-    home.next.store(unused_, std::memory_order_release);
+    home.next_unused = unused_;
     unused_ = &home;
   }
 
@@ -320,7 +321,7 @@ class HomeBuffers : public WriteBuffers<Shape> {
     const std::lock_guard lock(homes_lock_);
     if (unused_ == nullptr) return homes_.emplace_back();
     Home* const home = unused_;
-    unused_ = home->next.load(std::memory_order_relaxed);
+    unused_ = home->next_unused;
     return *home;
   }
 

@@ -38,11 +38,11 @@ class Hints {
     if (Table* table = table_.load(std::memory_order_relaxed)) release(table, &arena_);
   }
 
-  /// Tables take at most this many bytes of DRAM, a table that is replaced included. Before the
-  /// first use.
+  /// Tables take at most this many bytes of DRAM, a table that is replaced included, or have two
+  /// cells: a cell of one would have 2^64 keys. Before the first use.
   void set_budget(std::uint64_t budget) noexcept {
     max_cells_ = kUnlimited;
-    while (max_cells_ > 1 && bytes(max_cells_) + bytes(max_cells_ / 2) > budget) max_cells_ /= 2;
+    while (max_cells_ > 2 && bytes(max_cells_) + bytes(max_cells_ / 2) > budget) max_cells_ /= 2;
   }
 
   /// 0: none. Cost: one line of the table.
