@@ -81,32 +81,37 @@ class Key {
   RedisModuleKey* key_;
 };
 
-/// Until its end a command that reads an open key changes neither its age nor its frequency.
+/// Until its end a command that reads a key changes neither its age nor its frequency. The command
+/// may find that the key has expired, and remove it.
 class UntouchedKey {
  public:
-  explicit UntouchedKey(RedisModuleKey* key) : key_(key) {
+  UntouchedKey(Context* context, RedisModuleString* name, RedisModuleKey* key)
+      : context_(context), name_(name) {
     RedisModule_GetLRU(key, &idle_);
     RedisModule_GetLFU(key, &frequency_);
   }
   UntouchedKey(const UntouchedKey&) = delete;
   UntouchedKey& operator=(const UntouchedKey&) = delete;
   ~UntouchedKey() {
-    if (idle_ >= 0) set_idle();
-    if (frequency_ >= 0) RedisModule_SetLFU(key_, frequency_);
+    const Key key(context_, name_, peek_mode());
+    if (key.is_absent()) return;
+    if (idle_ >= 0) set_idle(key.get());
+    if (frequency_ >= 0) RedisModule_SetLFU(key.get(), frequency_);
   }
 
  private:
   /// Valkey 9.1 takes another unit than it gives. There the command counts as a touch: a key that
   /// looks older than it is would be evicted first.
-  void set_idle() {
+  void set_idle(RedisModuleKey* key) const {
     constexpr mstime_t kMayDiffer = 10'000;  // clocks of ages are coarse
     mstime_t set = -1;
-    RedisModule_SetLRU(key_, idle_);
-    RedisModule_GetLRU(key_, &set);
-    if (std::abs(set - idle_) > kMayDiffer) RedisModule_SetLRU(key_, 0);
+    RedisModule_SetLRU(key, idle_);
+    RedisModule_GetLRU(key, &set);
+    if (std::abs(set - idle_) > kMayDiffer) RedisModule_SetLRU(key, 0);
   }
 
-  RedisModuleKey* key_;
+  Context* context_;
+  RedisModuleString* name_;
   mstime_t idle_ = -1;  // the server has one of the two, as its policy of eviction needs
   long long frequency_ = -1;
 };

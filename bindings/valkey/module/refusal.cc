@@ -20,7 +20,14 @@ Refusal*& installed() {
   return refusal;
 }
 
-void filter_command(RedisModuleCommandFilterCtx* command) { installed()->filter(command); }
+/// A command that could not be judged goes on: what it changes is refused where it is stored.
+void filter_command(RedisModuleCommandFilterCtx* command) {
+  try {
+    installed()->filter(command);
+  } catch (const std::exception& error) {
+    installed()->on_failed_look(error);
+  }
+}
 
 int reply_refused(Context* context, RedisModuleString**, int) {
   return installed()->reply(context);
@@ -208,6 +215,14 @@ std::size_t Refusal::grown_size(RedisModuleCommandFilterCtx* command) const {
   for (const std::string_view name : keys_in(context_, arguments))
     for (int i = first; i < end; ++i) size = std::max(size, catalogue_.record_size(i, name));
   return size;
+}
+
+void Refusal::on_failed_look(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  if (known != nullptr && known->code() == Errc::io_error)
+    on_device_failure(context_, error.what());
+  else
+    log(context_, "warning", std::string("a command was not looked at: ") + error.what());
 }
 
 void Refusal::filter(RedisModuleCommandFilterCtx* command) {

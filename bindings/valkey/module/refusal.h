@@ -78,8 +78,11 @@ class Refusal {
   /// Replies with why commands are refused now.
   int reply(Context* context) const;
 
-  /// Replaces the command if it must not be executed.
+  /// Replaces the command if it must not be executed. Throws io_error and corrupt.
   void filter(RedisModuleCommandFilterCtx* command);
+
+  /// What filter() has thrown.
+  void on_failed_look(const std::exception& error);
 
  private:
   std::string message() const;

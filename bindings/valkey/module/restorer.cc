@@ -60,9 +60,19 @@ bool will_be_replica(Context* context) {
   if (is_replica()) return true;
   if (!is_in_cluster()) return false;
   int flags = 0;
-  return RedisModule_GetClusterNodeInfo(context, RedisModule_GetMyClusterID(), nullptr, nullptr,
-                                        nullptr, &flags) == REDISMODULE_OK &&
+  const std::string id(RedisModule_GetMyClusterID(), REDISMODULE_NODE_ID_LEN);  // no NUL ends it
+  return RedisModule_GetClusterNodeInfo(context, id.c_str(), nullptr, nullptr, nullptr, &flags) ==
+             REDISMODULE_OK &&
          (flags & REDISMODULE_NODE_SLAVE) != 0;
+}
+
+/// A field of INFO; no bytes if there is none.
+std::string server_info(Context* context, const char* section, const char* name) {
+  RedisModuleServerInfoData* info = RedisModule_GetServerInfo(context, section);
+  const char* value = RedisModule_ServerInfoGetFieldC(info, name);
+  const std::string found(value != nullptr ? value : "");
+  RedisModule_FreeServerInfo(context, info);
+  return found;
 }
 
 bool replicate(Context* context, const char* host, const char* port) {
@@ -72,14 +82,8 @@ bool replicate(Context* context, const char* host, const char* port) {
 /// Makes a replica ask its primary for all keys: a server that was none for a moment has a place in
 /// a stream of its own only.
 bool follow_anew(Context* context) {
-  RedisModuleServerInfoData* info = RedisModule_GetServerInfo(context, "replication");
-  const auto field = [&](const char* name) {
-    const char* value = RedisModule_ServerInfoGetFieldC(info, name);
-    return std::string(value != nullptr ? value : "");
-  };
-  const std::string host = field("master_host");
-  const std::string port = field("master_port");
-  RedisModule_FreeServerInfo(context, info);
+  const std::string host = server_info(context, "replication", "master_host");
+  const std::string port = server_info(context, "replication", "master_port");
   return replicate(context, "NO", "ONE") && replicate(context, host.c_str(), port.c_str());
 }
 
@@ -146,10 +150,12 @@ Restorer::Restorer(const Settings& settings, Catalogue& catalogue, Tables& table
       reaper_(reaper),
       refusal_(refusal),
       write_through_(write_through),
-      pool_knows_(!catalogue.is_new() && (!catalogue.is_partial() || settings.serves_partial())) {}
+      takes_file_(catalogue.is_new()) {}
 
 void Restorer::check(Context* context) {
   server_has_keys_ = has_keys(context);
+  const std::string clients = server_info(context, "clients", "connected_clients");
+  runs_ = !clients.empty() && clients != "0";
   if (server_has_keys_ && !catalogue_.is_new())
     throw Error(Errc::already_exists,
                 "the server has keys, and the pool has those of another run: load the module with "
@@ -157,8 +163,8 @@ void Restorer::check(Context* context) {
   if (is_of_no_use() && !will_be_replica(context))
     throw Error(Errc::truncated,
                 "the pool has a part of a primary's keys, since its server ended in the middle of "
-                "a full synchronisation; start the server as a replica, or load the module with "
-                "`partial serve` to go on with that part");
+                "a full synchronisation; start the server as a replica, or with a new pool to take "
+                "its file, or load the module with `partial serve` to go on with that part");
 }
 
 /// Whether the pool has a part of a primary's keys, which must not be served.
@@ -195,6 +201,7 @@ void Restorer::on_loaded(Context* context, bool complete) {
 }
 
 void Restorer::on_promotion(Context* context) {
+  if (following_anew_) return;
   if (withholds_) {
     failed_ = true;
     throw Error(Errc::truncated,
@@ -216,7 +223,10 @@ void Restorer::on_first_turn(Context* context) {
 void Restorer::forget_place(Context* context) {
   has_stale_place_ = false;
   const bool fails = will_be_replica(context);
-  if (is_replica() ? follow_anew(context) : change_identity(context)) return;
+  following_anew_ = true;
+  const bool forgets = is_replica() ? follow_anew(context) : change_identity(context);
+  following_anew_ = false;
+  if (forgets) return;
   const std::string why =
       "the server does not forget the place of the RDB file in the stream of commands; remove the "
       "file, since the pool is newer";
@@ -228,14 +238,14 @@ void Restorer::forget_place(Context* context) {
 void Restorer::finish(Context* context) {
   const auto begin = std::chrono::steady_clock::now();
   failed_ = true;  // until the end
-  if (pool_knows_) {
+  if (!takes_file_) {
     if (loaded_) clear_loaded(context);
-    give_keys(context);
+    is_of_no_use() ? withhold(context) : give_keys(context);
     has_stale_place_ = has_place_ && settings_.keeps_native_keys();
   }
   starting_ = false;
   write_through_.set_active(true);
-  if (!pool_knows_) take_loaded(context);
+  if (takes_file_) adopt_loaded(context);
   // What could not be read, or is withheld, may have tables.
   if (unreadable_ == 0 && !withholds_) tables_.drop_orphans();
   for (const std::uint32_t space : catalogue_.abandoned()) reaper_.erase_space(space);
@@ -248,28 +258,15 @@ void Restorer::finish(Context* context) {
           std::to_string(expired_) + " had expired");
 }
 
-/// What the server has by itself is durable from now on.
-void Restorer::take_loaded(Context* context) {
-  const bool replaces = is_of_no_use();
-  if (replaces && !has_keys(context)) {
-    withholds_ = true;
-    has_stale_place_ = has_place_;
-    write_through_.set_whole(false);
-    log(context, "warning", "the pool has a part of a primary's keys, which is not served");
-    return;
-  }
-  if (replaces) {
-    log(context, "warning", "the pool has a part of a primary's keys, which its file replaces");
-    write_through_.set_whole(false);
-    write_through_.flush(context, Catalogue::kAllDatabases);
-  }
-  adopt_loaded(context);
-  write_through_.set_whole(true);
-  write_through_.commit(context);
+void Restorer::withhold(Context* context) {
+  withholds_ = true;
+  write_through_.set_whole(false);
+  log(context, "warning", "the pool has a part of a primary's keys, which is not served");
 }
 
 void Restorer::give_keys(Context* context) {
-  const bool lets_clients_in = settings_.keeps_native_keys() && !is_in_cluster();
+  // A client that is there already may have queued a part of a transaction.
+  const bool lets_clients_in = settings_.keeps_native_keys() && !is_in_cluster() && !runs_;
   if (!lets_clients_in) return give_all(context, [] {});
   refusal_.set_loading(true);
   Door door(context);

@@ -11,9 +11,8 @@
 //
 // A pool that may lack keys, since its server ended in the middle of a full synchronisation, is not
 // given to a primary, which does not start with it (Settings::partial `serve` overrides that). A
-// replica takes what its file has, which is whole, in place of the pool's keys. Without keys in a
-// file it withholds them, and is empty until its primary has sent all. It ends if it is promoted
-// before.
+// replica withholds its keys, and those of a file, which may be of any age: it is empty until its
+// primary has sent all. It ends if it is promoted before.
 //
 // A file that was loaded also has the place in the primary's stream of commands from which a
 // replica goes on. A pool that knows better has later commands already, so the server forgets the
@@ -73,7 +72,7 @@ class Restorer {
   void on_promotion(Context* context);
 
   /// Whether what is being loaded is older than the pool.
-  bool ignores_loads() const noexcept { return starting_ && pool_knows_; }
+  bool ignores_loads() const noexcept { return starting_ && !takes_file_; }
 
   /// Whether the start ended with an exception.
   bool failed() const noexcept { return failed_; }
@@ -111,7 +110,7 @@ class Restorer {
   bool forget_expired(int database, std::string_view name, const Record& record);
   void clear_loaded(Context* context);
   void adopt_loaded(Context* context);
-  void take_loaded(Context* context);
+  void withhold(Context* context);
   void forget_place(Context* context);
   bool is_of_no_use() const;
 
@@ -126,9 +125,11 @@ class Restorer {
   bool failed_ = false;
   bool loading_ = false;
   bool loaded_ = false;
-  bool pool_knows_ = false;
+  bool takes_file_ = false;  // the pool is new
+  bool runs_ = false;        // clients are there already
   bool waits_for_cluster_ = false;
   bool synchronising_ = false;
+  bool following_anew_ = false;  // is a primary for the moment
   bool withholds_ = false;
   bool has_place_ = false;        // in the stream of the primary, from a file
   bool has_stale_place_ = false;  // the same, to be forgotten

@@ -232,7 +232,6 @@ std::vector<KeyChange> WriteThrough::collect(Context* context, const std::vector
     } catch (const Error& error) {
       if (error.code() != Errc::unsupported) throw;
       refused_.marks.insert(mark);
-      if (is_replica()) catalogue_.set_partial(true);
     }
   }
   return changes;

@@ -154,7 +154,7 @@ class WriteThrough {
   void on_failure(Context* context, const std::exception& error);
   void apply(std::vector<KeyChange> changes);
   std::uint64_t missing_keys(Context* context) const;
-  bool has_all_keys() const { return whole_ && failed_.empty() && refused_.marks.empty(); }
+  bool has_all_keys() const { return whole_ && failed_.empty(); }
 
   const Settings& settings_;
   Catalogue& catalogue_;

@@ -209,15 +209,22 @@ class ClusterTest(ServerTest):
         except redis.ResponseError:
             return False
 
+    def test_replica_restarts(self):
+        """Its pool has no values but strings, and its primary has them."""
+        primary, replica = self.primary_and_replica()
+        primary.client.hset("hash", "a", 1)
+        primary.client.set("text", 1)
+        wait_for(lambda: self.is_followed(primary), "the replica does not follow")
+        for kill in (replica.kill, replica.stop):
+            self.assertEqual(replica.info("partial"), 0)
+            kill()
+            replica.start()
+            wait_for(lambda: self.is_linked(replica) and self.is_up(replica), "no link")
+            self.assertEqual(replica.digest(), primary.digest())
+
     def test_promoted_replica_has_all_types(self):
         """It stores what it had in memory only before it acknowledges anything."""
-        primary, replica = self.nodes(2, arguments=["mode", "keyspace"])
-        primary.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
-        replica.client.execute_command("CLUSTER MEET", "127.0.0.1", primary.port)
-        follow = ("CLUSTER REPLICATE", self.node_id(primary))
-        wait_for(lambda: replica.client.execute_command(*follow), "the nodes do not meet")
-        for node in (primary, replica):
-            wait_for(lambda n=node: self.is_linked(n) and self.is_up(n), "no link")
+        primary, replica = self.primary_and_replica()
         with primary.client.pipeline(transaction=False) as pipeline:
             for i in range(3000):
                 pipeline.hset(f"hash{i}", "a", i)
@@ -229,6 +236,16 @@ class ClusterTest(ServerTest):
         replica.restart()
         wait_for(lambda: self.is_up(replica), "the cluster does not come back")
         self.assertEqual(replica.client.dbsize(), 3001)
+
+    def primary_and_replica(self):
+        primary, replica = self.nodes(2, arguments=["mode", "keyspace"])
+        primary.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        replica.client.execute_command("CLUSTER MEET", "127.0.0.1", primary.port)
+        follow = ("CLUSTER REPLICATE", self.node_id(primary))
+        wait_for(lambda: replica.client.execute_command(*follow), "the nodes do not meet")
+        for node in (primary, replica):
+            wait_for(lambda n=node: self.is_linked(n) and self.is_up(n), "no link")
+        return primary, replica
 
     def test_kills_of_nodes(self):
         """Nodes without replicas are killed under load and restarted; nothing told is missing."""

@@ -222,6 +222,15 @@ class DeviceTest(ServerTest):
         self.assert_back_with_pages(server, whole)
         self.assertIn(server.client.get("native"), (b"1", b"2"))
 
+    def test_growth_of_what_lost_its_page(self):
+        """The filter of `oversize refuse` reads the pool before the server executes a command."""
+        server = self.losing_server([*KEYSPACE, "oversize", "refuse"])
+        whole = self.lose_pages(server)
+        with self.assertRaises(redis.RedisError):
+            server.connect().append("native", "2")
+        self.assert_refused("PXIO", server.connect().set, "native", "3")
+        self.assert_back_with_pages(server, whole)
+
     # --- A full device
 
     def test_tables_on_a_full_device(self):

@@ -283,20 +283,36 @@ class CutOffTest(ServerTest):
             self.replica.restart()
             self.assertEqual(self.replica.client.dbsize(), keys)
 
-    def test_takes_its_file(self):
-        """A file that the primary has sent is whole, and the replica goes on behind it."""
+    def test_does_not_take_its_file(self):
+        """It may be of any age. It has a place in the stream, too, which is of no use then."""
         for mode in self.MODES:
             self.prepare(mode, load="disabled")
             self.cut_off()
             self.primary.kill()
-            self.replica.options = []
-            self.refuses_to_start(self.replica, "the pool has a part of a primary's keys")
-            self.replica.options = self.follows
             self.replica.start()
-            self.assertEqual(len(self.replica.client.keys("table*")), 300)
-            self.assertEqual(self.replica.info("partial"), 0)
+            kept = 0 if mode == "keyspace" else 20000  # native keys that no pool has
+            self.assertEqual(self.replica.client.dbsize(), kept)
+            self.assertEqual(self.replica.info("partial"), 1)
             self.primary.start()
             self.assert_whole()
+
+    def test_empty_file_with_a_place(self):
+        """What a synchronisation with an empty primary has left."""
+        self.prepare(load="disabled")
+        self.primary.client.flushall()
+        self.replica.options = self.follows
+        self.replica.start()
+        self.replica.await_link()
+        self.replica.kill()
+        self.primary.client.eval(self.FILL, 0)
+        self.replica.options = [*self.follows, *self.slowly, "--repl-diskless-load", "on-empty-db"]
+        self.cut_off()
+        self.primary.kill()
+        self.replica.start()
+        self.assertEqual(self.replica.client.dbsize(), 0)
+        self.assertEqual(self.replica.info("partial"), 1)
+        self.primary.start()
+        self.assert_whole()
 
     def test_does_not_take_an_empty_file(self):
         self.prepare()
