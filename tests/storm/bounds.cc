@@ -32,9 +32,11 @@ std::uint64_t live_bytes(const OpenIndex& index) {
 /// and the layers above. SpTree: its write buffers, which stay in place since chains of the log
 /// refer to them (BufferPool); a budget bounds them. Of 400,000 keys that came at random and went
 /// NbTree has kept 16 bytes each, SpTree 17 without a limit and less than one with a budget of 0,
-/// FAST&FAIR none.
+/// FAST&FAIR none. Tips keeps the buckets of its cache, of 16 bytes, a power of two of them for a
+/// quarter of the pairs that it had when it was opened (TipsOptions::cache_share).
 std::uint64_t kept_of_the_most(const OpenIndex& index, const IndexOptions& options) {
   const std::string_view engine = index.plan.type->engine;
+  if (engine.starts_with("tips:")) return std::uint64_t{index.plan.count} * 8;
   const bool buffers = engine == "sptree" && options.dram_budget == IndexOptions::kUnlimited;
   return engine == "nbtree" || buffers ? std::uint64_t{index.plan.count} * 16 : 0;
 }
