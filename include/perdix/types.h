@@ -141,10 +141,10 @@ struct IndexOptions {
   /// `Technique::boc` keeps: a bound, but for 64 KiB and 5 %. SpTree has buffers, of 576
   /// bytes; Cceh, FastFair and SkipList have them with a `technique`, of 9 KiB, 384 and 384 bytes;
   /// other engines ignore the budget. 0: none, every write goes to its place in the pool.
-  /// kUnlimited: every written leaf gets one, and so may neighbours that are not written to. In
-  /// between, the leaves written to most have one. If more were in use before the index was closed,
-  /// those that exceed the budget are merged when it is opened. An index that had none before gets
-  /// none while its pool is full.
+  /// kUnlimited: every written leaf gets one (Cceh: up to a million segments), and so may
+  /// neighbours that are not written to. In between, the leaves written to most have one. If more
+  /// were in use before the index was closed, those that exceed the budget are merged when it is
+  /// opened. An index that had none before gets none while its pool is full.
   std::uint64_t dram_budget = 0;
 
   /// For Cceh, FastFair and SkipList. Others ignore it.

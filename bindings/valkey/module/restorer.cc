@@ -241,7 +241,8 @@ void Restorer::finish(Context* context) {
   if (!takes_file_) {
     if (loaded_) clear_loaded(context);
     is_of_no_use() ? withhold(context) : give_keys(context);
-    has_stale_place_ = has_place_ && settings_.keeps_native_keys();
+    // What is withheld comes with all keys only, and not with the commands from a place on.
+    has_stale_place_ = has_place_ && (withholds_ || settings_.keeps_native_keys());
   }
   starting_ = false;
   write_through_.set_active(true);

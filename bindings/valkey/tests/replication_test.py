@@ -288,6 +288,14 @@ class CutOffTest(ServerTest):
         for mode in self.MODES:
             self.prepare(mode, load="disabled")
             self.cut_off()
+            self.replica.start()
+            self.assert_whole()
+
+    def test_does_not_take_its_file_alone(self):
+        """Its primary comes later."""
+        for mode in self.MODES:
+            self.prepare(mode, load="disabled")
+            self.cut_off()
             self.primary.kill()
             self.replica.start()
             kept = 0 if mode == "keyspace" else 20000  # native keys that no pool has

@@ -9,8 +9,8 @@
 //
 // Homes are in lists, about one for each buffer and at least one for each latch of the engine
 // (latches.h). All places of a list share a latch, and only its holder changes the list. A reader
-// without the latch validates its version afterwards. Homes are reused and never freed, and those
-// that are not in use form a list, too, so each entry that a reader meets is a home.
+// without the latch validates its version afterwards. Homes are reused and never freed, so each
+// entry that a reader meets is a home.
 //
 // A chain begins with a note of what leads to the leaf (`kNote`), and its owner is a number that
 // the leaf has in PM (owner_numbers.h). A leaf that was rewritten elsewhere has another number. So

@@ -176,7 +176,7 @@ class WriteBuffers {
   }
 
   /// Whether the chain of a buffer is promised a record for one more pair, or could be promised
-  /// some now. If not, the buffer must be merged. A chain that has not begun is promised some then.
+  /// some now. If not, it takes no further pair. A chain that has not begun is promised some then.
   bool has_promise(Buffer& buffer) {
     return buffer.empty_chain() || buffer.size() < buffer.sure ||
            (admitted() && log_->promise(buffer, kPromise));

@@ -6,6 +6,7 @@
 
 #include <perdix/error.h>
 
+#include "index/common/test_seeds.h"
 #include "index/elimda/test_map.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -163,14 +164,10 @@ TEST(ElimDa, ComputedCollisionsCostWhatRandomKeysCost) {
 
 TEST(ElimDa, EachIndexDrawsASeed) {
   TestMap<Number, Number> map;
-  std::vector<std::uint64_t> seeds;
-  for (const std::string_view name : {"a", "b"}) {
+  expect_drawn_seeds([&](std::string_view name) {
     auto handle = map.core().open_index(name, kEngineName, Kind::u64, Kind::u64);
-    seeds.push_back(open_root(map.core(), handle.root(), kSmall).seed);
-    EXPECT_EQ(open_root(map.core(), handle.root(), kSmall).seed, seeds.back());
-  }
-  EXPECT_NE(seeds[0], 0u);
-  EXPECT_NE(seeds[0], seeds[1]);
+    return open_root(map.core(), handle.root(), kSmall).seed;
+  });
 }
 
 /// As a release before there were seeds has left it.
