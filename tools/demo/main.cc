@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   try {
     return perdix::demo::run(argc, argv);
   } catch (const std::exception& e) {
-    terminal::tell(fmt::format("perdix-demo: {}\n", e.what()));
+    perdix::terminal::tell(fmt::format("perdix-demo: {}\n", e.what()));
     return 2;
   }
 }
