@@ -40,12 +40,14 @@ class Index {
                                      const IndexOptions& options = {});
 
   /// Opens an index or creates it. Throws wrong_engine or wrong_kind if it exists otherwise,
-  /// invalid_argument for an engine that is not in engines().
+  /// invalid_argument for an engine that is not in engines(), unsupported for a plug-in that the
+  /// pool was opened without.
   static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info,
                                                const IndexOptions& options = {});
 
-  /// Names of all engines: "sptree", "fastfair", "nbtree", …
-  static std::vector<std::string> engines();
+  /// Names of all engines of a pool that is opened with these plug-ins: "sptree", "fastfair",
+  /// "nbtree", …
+  static std::vector<std::string> engines(std::span<const tips::Plugin* const> plugins = {});
 
   /// How calls take a key.
   using KeyArgument = Argument<std::string>;

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -243,6 +244,9 @@ class Plugin {
   std::size_t object_bytes;  ///< of the object; an index keeps to it
   /// What a put may allocate.
   PutTakes put_takes;
+
+  /// The name of its engine, IndexInfo::engine.
+  std::string engine() const { return "tips:" + std::string(name); }
 
   /// Makes the object, in memory that no other thread reads. Allocates nothing.
   virtual void create(void* index) const = 0;

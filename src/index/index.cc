@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <perdix/index.h>
+#include <perdix/tips_plugin.h>
 
 #include "index/common/open_or_remove.h"
 #include "index/engine.h"
@@ -63,12 +64,15 @@ std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& 
   });
 }
 
-std::vector<std::string> Index::engines() {
-  return detail::pool::as_errors([] {
+std::vector<std::string> Index::engines(std::span<const tips::Plugin* const> plugins) {
+  return detail::pool::as_errors([&] {
     std::vector<std::string> names;
     detail::index::for_each_engine([&](const detail::index::EngineType& engine) {
       if (engine.open_pairs != nullptr) names.emplace_back(engine.name);
     });
+    for (const tips::Plugin* plugin : plugins)
+      if (std::ranges::find(names, plugin->engine()) == names.end())
+        names.push_back(plugin->engine());
     return names;
   });
 }
