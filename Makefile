@@ -12,7 +12,7 @@ TIME ?= 600
 	unit-test space-test conformance-test concurrency-test kill-test tool-test install-test \
 	tidy-test model docs \
 	crash-campaign persist-mutation planted-bugs \
-	install install-bench format tidy clean
+	install install-plugins install-bench format tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -178,6 +178,11 @@ install: ## install headers, library and tool under PREFIX (default /usr/local);
 	@scripts/setup install
 	@scripts/build release
 	@cmake --install build/release --prefix "$(PREFIX)"
+
+install-plugins: ## install the library of further indexes for Tips under PREFIX, beside perdix
+	@scripts/setup install
+	@scripts/build release
+	@cmake --install build/release --prefix "$(PREFIX)" --component plugins
 
 install-bench: ## install perdix-bench, which `perdix bench` runs, under PREFIX
 	@scripts/setup bench

@@ -25,7 +25,8 @@ function(perdix_headers name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   target_include_directories(${name} PRIVATE
-    ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/bench)
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tools
+    ${PROJECT_SOURCE_DIR}/bench)
   target_link_libraries(${name} PRIVATE perdix_options ${ARG_LIBS})
 endfunction()
 
@@ -34,7 +35,7 @@ set(probing "^src/(testing/|alloc/test_crash\\.h)|^tests/(crash|linearizability|
 set(not_cxx "^tests/model/")
 
 perdix_headers(perdix_public_headers FOLDERS include LIBS perdix)
-perdix_headers(perdix_headers FOLDERS src tests tools bench EXCEPT "${probing}|${not_cxx}"
+perdix_headers(perdix_headers FOLDERS src plugins tests tools bench EXCEPT "${probing}|${not_cxx}"
   LIBS perdix_bench_cli perdix_test_support GTest::gmock)
 perdix_headers(perdix_probing_headers FOLDERS src/testing src/alloc tests/crash
   EXCEPT "^src/alloc/[^t]" DEFINITIONS PERDIX_INSTRUMENTED

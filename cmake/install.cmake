@@ -1,7 +1,6 @@
 # What `cmake --install` puts where: public headers, the library, and its description for CMake and
 # for pkg-config. Both descriptions are relocatable, so `cmake --install --prefix` works.
 
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/perdix")
@@ -16,7 +15,8 @@ if(left_out)
 endif()
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/perdix/perdix.h" CONTENT "${umbrella}" @ONLY)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdix" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.h" REGEX "/perdix/(perdix|${left_out})(_c|_type)?\\.h$" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h"
+  REGEX "/perdix/((perdix|${left_out})(_c|_type)?|tips_indexes)\\.h$" EXCLUDE)  # see plugins/
 install(FILES "${PROJECT_BINARY_DIR}/generated/perdix/perdix.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/perdix")
 install(TARGETS perdix EXPORT perdixTargets

@@ -17,6 +17,7 @@ inline PoolOptions pool_options(const Setup& setup) {
   PoolOptions options;
   options.durability = setup.durability;
   options.domain = setup.domain;
+  options.plugins = setup.plugins;
   if (setup.pool_size != 0) options.initial_size = setup.pool_size;
   return options;
 }

@@ -1,7 +1,7 @@
 #include <string>
 #include <vector>
 
-#include <perdix/tips.h>
+#include <perdix/tips_indexes.h>
 
 #include "systems/perdix_map.h"
 #include "systems/systems.h"
@@ -22,6 +22,11 @@ IndexOptions index_options(const Setup& setup) {
   return options;
 }
 
+Setup with_plugins(Setup setup) {
+  setup.plugins = tips::further_plugins();
+  return setup;
+}
+
 template <class Plugin>
 struct Plugged {
   template <class K, class V>
@@ -32,7 +37,8 @@ template <class Plugin, class K, class V>
 class TipsMap : public PerdixMap<Plugged<Plugin>::template Index, K, V> {
  public:
   explicit TipsMap(const Setup& setup)
-      : PerdixMap<Plugged<Plugin>::template Index, K, V>(setup, index_options(setup)) {}
+      : PerdixMap<Plugged<Plugin>::template Index, K, V>(with_plugins(setup),
+                                                         index_options(setup)) {}
 
   /// What the logs hold is replayed.
   void resume() const { this->index().size(); }

@@ -11,13 +11,13 @@
 
 #include <perdix/types.h>
 
-#include "index/tips/indexes/art.h"
-#include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
-#include "index/tips/indexes/clht.h"
 #include "index/tips/indexes/hash_table.h"
-#include "index/tips/indexes/lfbst.h"
-#include "index/tips/indexes/lfhash.h"
+#include "plugins/art.h"
+#include "plugins/bst.h"
+#include "plugins/clht.h"
+#include "plugins/lfbst.h"
+#include "plugins/lfhash.h"
 #include "systems/no_mutex.h"
 #include "systems/systems.h"
 #include "ycsb/memory.h"
@@ -27,6 +27,7 @@ namespace perdix::bench {
 namespace {
 
 namespace plugged = detail::index::tips;
+namespace further = tips::plugins;
 using plugged::Word;
 
 /// A string, or an integer, as the word that a plug-in keeps.
@@ -177,12 +178,12 @@ System system(const std::string& name, const std::string& what,
 
 std::vector<System> volatile_plugins_systems() {
   return {system<plugged::HashTable>("hash", "the hash table"),
-          system<plugged::Bst>("bst", "the binary search tree"),
+          system<further::Bst>("bst", "the binary search tree"),
           system<plugged::BTree>("btree", "the B+-tree"),
-          system<plugged::Art>("art", "the adaptive radix tree", kOneThread),
-          system<plugged::Clht>("clht", "the cache-line hash table", kOneThread),
-          system<plugged::LfHash>("lfhash", "the lock-free hash table", kOneThread),
-          system<plugged::LfBst>("lfbst", "the lock-free binary search tree", kOneThread)};
+          system<further::Art>("art", "the adaptive radix tree", kOneThread),
+          system<further::Clht>("clht", "the cache-line hash table", kOneThread),
+          system<further::LfHash>("lfhash", "the lock-free hash table", kOneThread),
+          system<further::LfBst>("lfbst", "the lock-free binary search tree", kOneThread)};
 }
 
 }  // namespace perdix::bench

@@ -39,6 +39,7 @@ struct Setup {
   std::uint64_t pool_size = 0;    ///< PoolOptions::initial_size of perdix; 0: the smallest
   std::map<std::string, std::uint64_t, std::less<>>
       parameters;  ///< of System::parameters, which then differ from the defaults
+  std::vector<const tips::Plugin*> plugins = {};  ///< PoolOptions::plugins of perdix
 
   /// Whether a write must be on the medium when the call returns.
   bool synced() const noexcept { return durability == Durability::power; }

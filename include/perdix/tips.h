@@ -53,50 +53,10 @@ struct Hash {
   using Order = Unordered;
 };
 
-/// A binary search tree with a readers-writer lock.
-struct Bst {
-  /// The engine's name.
-  static constexpr std::string_view kEngine = "tips:bst";
-  /// Whether keys are in order.
-  using Order = Ordered;
-};
-
 /// A B+-tree with a readers-writer lock.
 struct BTree {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:btree";
-  /// Whether keys are in order.
-  using Order = Ordered;
-};
-
-/// An adaptive radix tree; its readers take no lock.
-struct Art {
-  /// The engine's name.
-  static constexpr std::string_view kEngine = "tips:art";
-  /// Whether keys are in order.
-  using Order = Ordered;
-};
-
-/// A hash table whose buckets are cache lines; its readers take no lock.
-struct Clht {
-  /// The engine's name.
-  static constexpr std::string_view kEngine = "tips:clht";
-  /// Whether keys are in order.
-  using Order = Unordered;
-};
-
-/// A lock-free hash table.
-struct LfHash {
-  /// The engine's name.
-  static constexpr std::string_view kEngine = "tips:lfhash";
-  /// Whether keys are in order.
-  using Order = Unordered;
-};
-
-/// A lock-free binary search tree. Nothing balances it: it is for keys that come in no order.
-struct LfBst {
-  /// The engine's name.
-  static constexpr std::string_view kEngine = "tips:lfbst";
   /// Whether keys are in order.
   using Order = Ordered;
 };
@@ -187,8 +147,8 @@ extern template struct Opened<Ordered, std::string, std::string>;
 /// before the call.
 ///
 /// The index holds addresses, so its pool is mapped at the same address from then on: see
-/// PoolOptions::address. `Plugin` is one of the indexes in perdix::tips, or tips::User of one that
-/// the caller brings along.
+/// PoolOptions::address. `Plugin` is tips::Hash or tips::BTree, one of <perdix/tips_indexes.h>, or
+/// tips::User of one that the caller brings along.
 ///
 /// Cost of a write: one line of PM and one fence for two integers; a put never reads the index, the
 /// other writes do if the cache doesn't have the key. In a full pool writes that were acknowledged

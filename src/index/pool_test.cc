@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <perdix/perdix.h>
+#include <perdix/tips_indexes.h>
 
 #include "engine_list.h"
 #include "pm/test_files.h"
@@ -27,6 +28,7 @@ constexpr std::uint64_t kUnit = detail::pool::kGrowthUnit;
 
 PoolOptions options_of(std::uint64_t max_size) {
   PoolOptions options;
+  options.plugins = tips::further_plugins();
   options.max_size = max_size;
   return options;
 }
@@ -119,7 +121,7 @@ TEST_P(PoolOfIndexes, ADamagedIndexCanBeDropped) {
   make_pool();
   ASSERT_GT(damage(magic), 10U);
   {
-    Pool pool = Pool::open(path_);
+    Pool pool = Pool::open(path_, options_of(4 * kUnit));
     pool.drop("bad");
     for (const IndexInfo& left : pool.indexes()) EXPECT_NE(left.name, "bad");
     ASSERT_EQ(pool.info().unfinished_drops.size(), 1U);
@@ -129,21 +131,21 @@ TEST_P(PoolOfIndexes, ADamagedIndexCanBeDropped) {
     make(pool, "bad")->put("its name", "is free");
   }
   for (int opening = 0; opening < 2; ++opening) {
-    const Pool pool = Pool::open(path_);
+    const Pool pool = Pool::open(path_, options_of(4 * kUnit));
     EXPECT_EQ(pool.info().unfinished_drops.size(), 1U);
     expect_good(pool);
     const CheckReport report = pool.check();
     ASSERT_EQ(report.problems.size(), 1U);
     EXPECT_NE(report.problems[0].find("'bad' was dropped"), std::string::npos);
   }
-  EXPECT_EQ(Pool::verify(path_).problems.size(), 1U);
+  EXPECT_EQ(Pool::verify(path_, options_of(4 * kUnit)).problems.size(), 1U);
 }
 
 TEST_P(PoolOfIndexes, AnUnknownEngineIsLeftAlone) {
   make_pool();
   rename_engine("bad");
   {
-    Pool pool = Pool::open(path_);
+    Pool pool = Pool::open(path_, options_of(4 * kUnit));
     EXPECT_EQ(pool.indexes().size(), 2U);
     expect_error(Errc::unsupported, "doesn't have", [&] { pool.drop("bad"); });
     expect_error(Errc::unsupported, "doesn't have", [&] { Index::open(pool, "bad"); });
@@ -151,7 +153,7 @@ TEST_P(PoolOfIndexes, AnUnknownEngineIsLeftAlone) {
     EXPECT_TRUE(pool.info().unfinished_drops.empty());
     expect_good(pool);
   }
-  const CheckReport report = Pool::verify(path_);
+  const CheckReport report = Pool::verify(path_, options_of(4 * kUnit));
   EXPECT_TRUE(report.ok()) << report.problems.front();
   ASSERT_EQ(report.unknown.size(), 1U);
   EXPECT_NE(report.unknown[0].find("'bad'"), std::string::npos);
@@ -161,11 +163,11 @@ TEST_P(PoolOfIndexes, AnUnknownEngineIsLeftAlone) {
 TEST_P(PoolOfIndexes, AnUnfinishedDropOfAnUnknownEngineWaits) {
   make_pool();
   {
-    const Pool pool = Pool::open(path_);
+    const Pool pool = Pool::open(path_, options_of(4 * kUnit));
     pool.core()->begin_drop("bad");
   }
   rename_engine("bad");
-  const Pool pool = Pool::open(path_);
+  const Pool pool = Pool::open(path_, options_of(4 * kUnit));
   ASSERT_EQ(pool.info().unfinished_drops.size(), 1U);
   EXPECT_NE(pool.info().unfinished_drops[0].why.find("doesn't have"), std::string::npos);
   expect_good(pool);
@@ -222,7 +224,7 @@ TEST_P(PoolOfIndexes, AConstructorThatThrowsLeavesNoIndex) {
   attempt("b", [&](auto name) { SpTree<std::string, std::string>(pool, name, buffers); });
   attempt("c", [&](auto name) { NbTree<U64, std::string>(pool, name); });
   attempt("d", [&](auto name) { FastFair<std::string, U64>(pool, name); });
-  for (const std::string& engine : Index::engines()) {
+  for (const std::string& engine : Index::engines(tips::further_plugins())) {
     attempt("e", [&](const std::string& name) {
       Index::open_or_create(pool, {name, engine, Kind::u64, Kind::u64}, buffers);
     });
@@ -249,7 +251,8 @@ TEST_P(PoolOfIndexes, AConstructorThatFindsHalfOfItsSpaceLeavesNoIndex) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, PoolOfIndexes, ::testing::ValuesIn(Index::engines()),
+INSTANTIATE_TEST_SUITE_P(Engines, PoolOfIndexes,
+                         ::testing::ValuesIn(Index::engines(tips::further_plugins())),
                          [](const auto& engine) { return detail::util::test_name(engine.param); });
 
 // Its directory: what README says about their number.

@@ -1,5 +1,5 @@
 // The traits of the engines of this release. A separate source file, since test programs replace it
-// by one that adds the sample engines of tests/samples.
+// by one that adds plug-ins and the sample engines of tests/samples.
 #include "engine_list.h"
 
 #include <array>
@@ -14,5 +14,7 @@ std::span<const detail::index::EngineTraits> all_engine_traits() {
   }(static_cast<EngineList*>(nullptr));
   return kAll;
 }
+
+std::vector<const tips::Plugin*> plugins() { return {}; }
 
 }  // namespace perdix::testing

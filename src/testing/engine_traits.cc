@@ -4,6 +4,8 @@
 
 #include <perdix/error.h>
 
+#include "index/engine.h"
+
 namespace perdix::testing {
 
 const detail::index::EngineTraits& engine_traits(std::string_view engine) {
@@ -13,6 +15,11 @@ const detail::index::EngineTraits& engine_traits(std::string_view engine) {
               fmt::format("the engine '{}' has no test_traits.h, which says what suites must know "
                           "of it",
                           engine));
+}
+
+bool inserts_ahead(std::string_view engine) {
+  const detail::index::EngineType* const type = detail::index::look_up_engine(engine);
+  return type != nullptr && type->can.inserts_ahead;
 }
 
 }  // namespace perdix::testing

@@ -30,7 +30,7 @@ TEST(Encoding, OtherLengthsAreRefused) {
 }
 
 TEST(Encoding, EveryEngineOfTheListHasItsName) {
-  const auto names = Index::engines();
+  const auto names = Index::engines(tips::further_plugins());
   for (const IndexType& type : index_types()) {
     EXPECT_EQ(std::count(names.begin(), names.end(), type.engine), 1) << type.engine;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <perdix/perdix.h>
+#include <perdix/tips_indexes.h>
 
 #include "fuzz/pool_images.h"
 #include "fuzz/require.h"
@@ -107,8 +108,14 @@ void use(const Pool& pool, const IndexInfo& info) {
   attempt([&] { index->stats(); });
 }
 
+PoolOptions with_plugins() {
+  PoolOptions options;
+  options.plugins = tips::further_plugins();
+  return options;
+}
+
 void use(const std::filesystem::path& path) {
-  Pool pool = Pool::open(path);
+  Pool pool = Pool::open(path, with_plugins());
   pool.info();
   for (const IndexInfo& info : pool.indexes()) attempt([&] { use(pool, info); });
   attempt([&] { pool.check(); });
@@ -126,7 +133,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const PoolImages images(folder.path());
   const std::filesystem::path path = folder.path() / "fuzzed.pool";
   images.write({data, size}, path);
-  attempt([&] { perdix::Pool::verify(path); });
+  attempt([&] { perdix::Pool::verify(path, with_plugins()); });
   images.write({data, size}, path);
   attempt([&] { use(path); });
   std::filesystem::remove(path);

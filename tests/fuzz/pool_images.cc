@@ -9,6 +9,7 @@
 #include <string>
 
 #include <perdix/perdix.h>
+#include <perdix/tips_indexes.h>
 
 #include "alloc/calloc.h"
 #include "alloc/layout.h"
@@ -35,6 +36,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 
 PoolOptions small() {
   PoolOptions options;
+  options.plugins = tips::further_plugins();
   options.durability = Durability::process;
   options.max_size = std::uint64_t{64} << 20;
   return options;
@@ -148,7 +150,7 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 PoolImages::PoolImages(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "base.pool";
   Pool pool = Pool::create(path, small());
-  for (const std::string& engine : Index::engines()) fill(pool, engine);
+  for (const std::string& engine : Index::engines(tips::further_plugins())) fill(pool, engine);
   fill_elf(pool);
   fill_elf_table(pool);
   for (std::uint64_t i = 0; i < 9; ++i)

@@ -23,7 +23,7 @@ class ClosedFile : public FailingPool {
   ClosedFile() : FailingPool(small()) {}
 
   static PoolOptions small() {
-    PoolOptions options;
+    PoolOptions options = options_for_all_engines();
     options.durability = Durability::process;
     options.max_size = 64 << 20;
     return options;

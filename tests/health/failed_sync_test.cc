@@ -29,7 +29,7 @@ class FailedSync : public FailingPool {
   FailedSync() : FailingPool(options()) {}
 
   static PoolOptions options() {
-    PoolOptions options;
+    PoolOptions options = options_for_all_engines();
     options.durability = Durability::power;
     options.domain = DomainChoice::page_cache;
     options.max_size = 64 << 20;

@@ -15,6 +15,7 @@
 #include "support/compare.h"
 #include "support/engines.h"
 #include "support/model.h"
+#include "support/pool_options.h"
 #include "support/values.h"
 #include "util/random.h"
 #include "util/test_directory.h"

@@ -20,6 +20,7 @@
 
 #include "health/name_of.h"
 #include "support/engines.h"
+#include "support/pool_options.h"
 #include "support/values.h"
 #include "util/test_directory.h"
 
@@ -105,7 +106,7 @@ class Forks : public ::testing::TestWithParam<IndexType> {
   static constexpr std::uint64_t kPairs = 500;
 
   static PoolOptions options() {
-    PoolOptions options;
+    PoolOptions options = options_for_all_engines();
     options.max_size = 256 << 20;
     return options;
   }

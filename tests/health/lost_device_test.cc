@@ -73,7 +73,7 @@ class LostDevice : public FailingPool {
   LostDevice() : FailingPool(surviving()) {}
 
   static PoolOptions surviving() {
-    PoolOptions options;
+    PoolOptions options = options_for_all_engines();
     options.durability = Durability::power;
     options.max_size = 64 << 20;
     return options;

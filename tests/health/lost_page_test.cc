@@ -29,7 +29,7 @@ class LostPage : public FailingPool {
   LostPage() : FailingPool(small()) { handle_bus_errors(); }
 
   static PoolOptions small() {
-    PoolOptions options;
+    PoolOptions options = options_for_all_engines();
     options.durability = Durability::process;
     options.max_size = 64 << 20;
     return options;

@@ -12,6 +12,7 @@
 
 #include "health/name_of.h"
 #include "support/engines.h"
+#include "support/pool_options.h"
 #include "support/values.h"
 #include "util/test_directory.h"
 
@@ -68,7 +69,7 @@ class ThreadLimit : public ::testing::TestWithParam<IndexType> {
   }
 
   static PoolOptions options() {
-    PoolOptions options;
+    PoolOptions options = options_for_all_engines();
     options.max_size = 256 << 20;
     return options;
   }

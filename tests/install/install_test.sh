@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a build into an empty prefix, then builds and runs programs against it in the two ways
-# that users have, find_package and pkg-config: those in outside/, and the examples/ of the
-# repository. The paths have a space in them on purpose.
+# that users have, find_package and pkg-config: those in outside/ and plugins/, and the examples/ of
+# the repository. The paths have a space in them on purpose.
 #
 #   install_test.sh [--quick] <build directory> <C++ compiler>
 #
@@ -46,6 +46,20 @@ say "install"
 cmake --install "$build" --prefix "$prefix" >"$work/install.log"
 stray=$(find "$prefix/include" -type f -not -path "$prefix/include/perdix/*")
 [[ -z $stray ]] || fail "headers outside of perdix/ were installed: $stray"
+
+say "the library of further indexes for Tips comes only if it is asked for"
+[[ ! -e $prefix/include/perdix/tips_indexes.h ]] || fail "its header is there"
+plugins=$here/plugins
+if cmake -S "$plugins" -B "$work/no plugins" -DCMAKE_PREFIX_PATH="$prefix" \
+  >"$work/refused.log" 2>&1; then
+  fail "find_package finds the component tips-plugins, which is not there"
+fi
+grep -q 'tips-plugins' "$work/refused.log" || fail "the refusal does not name the component"
+cmake --install "$build" --prefix "$prefix" --component plugins >>"$work/install.log"
+cmake -S "$plugins" -B "$work/plugins" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" ||
+  { cat "$work/configure.log"; fail "a project with tips-plugins does not configure"; }
+cmake --build "$work/plugins"
+check_runs "$work/plugins/use_art"
 
 if ((!quick)); then
   say "every public header compiles alone"

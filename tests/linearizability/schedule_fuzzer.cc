@@ -16,6 +16,7 @@
 
 #include <perdix/index.h>
 
+#include "testing/engine_traits.h"
 #include "testing/linearizability/index_system.h"
 #include "util/test_directory.h"
 
@@ -58,7 +59,7 @@ void add_options(CLI::App& app, Options& options) {
   const auto one_of = [](std::vector<std::string> words) {
     return CLI::IsMember(std::move(words));
   };
-  app.add_option("--engine", options.engine, "Engine")->check(one_of(Index::engines()));
+  app.add_option("--engine", options.engine, "Engine")->check(one_of(Index::engines(plugins())));
   app.add_option("--keys", options.keys, "Kind of keys")->check(one_of({"u64", "bytes"}));
   app.add_option("--values", options.values, "Kind of values")->check(one_of({"u64", "bytes"}));
   app.add_option("--domain", options.domain, "What a crash leaves")

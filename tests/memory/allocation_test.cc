@@ -24,6 +24,7 @@
 #include "memory/failing_memory.h"
 #include "pm/test_files.h"
 #include "pool/claim_image.h"
+#include "support/pool_options.h"
 #include "util/random.h"
 #include "util/test_directory.h"
 
@@ -121,11 +122,15 @@ using Model = std::map<std::string, std::string>;
 
 class Allocation : public ::testing::TestWithParam<Type> {
  protected:
-  static PoolOptions options() {
-    PoolOptions options;
-    options.durability = Durability::process;
-    options.max_size = 256 << 20;
-    return options;
+  /// Made once: what it allocates is not of the calls that are tested.
+  static const PoolOptions& options() {
+    static const PoolOptions all = [] {
+      PoolOptions options = options_for_all_engines();
+      options.durability = Durability::process;
+      options.max_size = 256 << 20;
+      return options;
+    }();
+    return all;
   }
 
   static std::string key(std::uint64_t number) { return datum(GetParam().key_kind, number, 0); }

@@ -15,6 +15,7 @@ from plant import bugs_by_file, number_at, plant_sources
 
 # As in the preset `instrumented`, but for what only code generation needs.
 OPTIONS = "-std=c++20 -march=native -DFMT_SHARED -DPERDIX_INSTRUMENTED -D_GLIBCXX_ASSERTIONS"
+FOLDERS = ("src/", "include/", "")  # below which includes are looked for
 _INCLUDE = re.compile(r'^#include ["<]([^">]+)[">]', re.MULTILINE)
 _ERROR = re.compile(r"^(\S+?):(\d+)(?::\d+)?: (?:fatal )?error: (.*)", re.MULTILINE)
 
@@ -24,9 +25,9 @@ def included_files(path, known):
     if path not in known:
         known[path] = {path}
         for name in _INCLUDE.findall((ROOT / path).read_text()):
-            for folder in ("src", "include"):
+            for folder in FOLDERS:
                 if (ROOT / folder / name).is_file():
-                    known[path] |= included_files(f"{folder}/{name}", known)
+                    known[path] |= included_files(f"{folder}{name}", known)
     return known[path]
 
 
@@ -37,7 +38,8 @@ def sources_to_compile(files):
     chosen = sorted(path for path in left if path.endswith(".cc"))
     for path in chosen:
         left -= included_files(path, known)
-    others = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "src").rglob("*.cc"))]
+    paths = [path for folder in ("src", "plugins") for path in (ROOT / folder).rglob("*.cc")]
+    others = sorted(str(path.relative_to(ROOT)) for path in paths)
     others = [path for path in others if not path.endswith("_test.cc")]
     while left:
         best = max(others, key=lambda path: len(left & included_files(path, known)))
@@ -52,7 +54,7 @@ def compile_source(tree, path):
     """What the compiler says about a source of the copy, each error with the bug that it is of."""
     command = [os.environ.get("CXX", "c++"), *OPTIONS.split(), "-fsyntax-only", "-w"]
     source = tree / path if (tree / path).is_file() else ROOT / path
-    command += [f"-I{folder}/{part}" for folder in (tree, ROOT) for part in ("src", "include")]
+    command += [f"-I{folder}/{part}" for folder in (tree, ROOT) for part in FOLDERS]
     command.append(str(source))
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     said = [

@@ -1,9 +1,11 @@
 // What the suites link in place of src/index/engines.cc and src/testing/engine_list.cc: the engines
-// of the release and the sample engines.
+// of the release, its plug-ins and the sample engines.
 #include "samples/engines.h"
 
 #include <array>
 #include <vector>
+
+#include <perdix/tips_indexes.h>
 
 #include "index/common/pairs_engine.h"
 #include "index/common/points_engine.h"
@@ -33,5 +35,7 @@ std::span<const detail::index::EngineTraits> testing::all_engine_traits() {
   }(static_cast<samples::AllEngines*>(nullptr));
   return kAll;
 }
+
+std::vector<const tips::Plugin*> testing::plugins() { return tips::further_plugins(); }
 
 }  // namespace perdix

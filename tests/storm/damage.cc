@@ -96,11 +96,15 @@ void use_damaged(const std::string& path, const Episode& episode, Board& board, 
   Seat& seat = board.seats[0];
   const Call marked(seat, "use a damaged pool");
   const std::uint64_t size = fs::file_size(path);
-  const Outcome verified = attempt("Pool::verify", [&] { Pool::verify(path); });
+  const Outcome verified =
+      attempt("Pool::verify", [&] { Pool::verify(path, options_for_all_engines()); });
   require(!verified.threw || fs::file_size(path) == size,
           "Pool::verify() refuses a damaged pool, but has changed the size of its file");
   std::optional<Pool> pool;
-  const auto open = [&] { return attempt("Pool::open", [&] { pool.emplace(Pool::open(path)); }); };
+  const auto open = [&] {
+    return attempt("Pool::open",
+                   [&] { pool.emplace(Pool::open(path, options_for_all_engines())); });
+  };
   const Outcome opened = open();
   require(!opened.threw || fs::file_size(path) == size,
           "Pool::open() refuses a damaged pool, but has changed the size of its file");

@@ -229,14 +229,16 @@ void copy_once(Scene& scene) {
   std::optional<Pool> pool;
   const auto open = [&] {
     const Call marked(seat, "open a live copy");
-    return attempt("Pool::open", [&] { pool.emplace(Pool::open(copy)); });
+    return attempt("Pool::open",
+                   [&] { pool.emplace(Pool::open(copy, options_for_all_engines())); });
   };
   const bool refused = open().threw;
   if (refused) {
     ++scene.board.counters.copies_refused;
     CheckReport report;
     const Call marked(seat, "verify a live copy");
-    const Outcome verified = attempt("Pool::verify", [&] { report = Pool::verify(copy); });
+    const Outcome verified =
+        attempt("Pool::verify", [&] { report = Pool::verify(copy, options_for_all_engines()); });
     if (verified.threw || !report.ok()) return;
     if (open().threw) return;
   }

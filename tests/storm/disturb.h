@@ -16,6 +16,7 @@
 #include "storm/client.h"
 #include "storm/plan.h"
 #include "support/options.h"
+#include "support/pool_options.h"
 #include "support/rng.h"
 
 namespace perdix::test::storm {

@@ -7,6 +7,8 @@
 
 #include <perdix/pool.h>
 
+#include "support/pool_options.h"
+
 namespace perdix::test {
 
 enum class Domain {
@@ -41,7 +43,7 @@ constexpr std::string_view expected_domain(Domain domain) {
 }
 
 inline PoolOptions options_for(Domain domain) {
-  PoolOptions options;
+  PoolOptions options = options_for_all_engines();
   options.max_size = std::uint64_t{1} << 34;
   switch (domain) {
     case Domain::process: options.durability = Durability::process; break;

@@ -49,7 +49,9 @@ MAX_FILE = 700
 MAX_FUNCTION = 60
 MAX_NAMESPACES = 2
 INTERPOSER = "tests/storm/faults.cc"
-FOLDERS = ("include", "src", "tests", "tools", "bench", "bindings", "cmake", "scripts", "docs")
+FOLDERS = (
+    "include", "src", "plugins", "tests", "tools", "bench", "bindings", "cmake", "scripts", "docs"
+)
 NOT_OURS = {"build", ".git", "__pycache__"}
 
 # Where a test source may wait by the clock, or for as long as it takes, each with the reason.
@@ -104,6 +106,7 @@ _WAIT = re.compile(
 )
 _PYTHON_WAIT = re.compile(r"\btime\.(sleep)\(")
 _SHARED_FOLDER = re.compile(r"(?<![\w.])/(?:dev/shm|tmp)\b")
+_PUBLIC = re.compile(r"perdix/[\w/]+\.h|std(?:def|int)\.h|[a-z_0-9]+")
 _INSTRUMENTED = re.compile(r"\bPERDIX_" + r"INSTRUMENTED\b")
 
 
@@ -141,7 +144,8 @@ def allowed_in(source, places):
 
 
 def in_library(source):
-    return source.is_cxx and source.path.startswith(("src/", "include/")) and not is_test(source)
+    folders = ("src/", "include/", "plugins/")
+    return source.is_cxx and source.path.startswith(folders) and not is_test(source)
 
 
 def outside_pm(source):
@@ -171,7 +175,7 @@ def include_direction(source):
     layer = layer_of(source.path[len("src/") :])
     for line, quoted, target in source.includes:
         if quoted:
-            if target == GENERATED:
+            if target == GENERATED or (is_test(source) and target.startswith("plugins/")):
                 continue
             if not (source.root / "src" / target).is_file():
                 yield line, f'"{target}" is not a path below src/'
@@ -224,8 +228,18 @@ def public_includes(source):
     if not source.path.startswith("include/"):
         return
     for line, quoted, target in source.includes:
-        if quoted or not re.fullmatch(r"perdix/[\w/]+\.h|std(?:def|int)\.h|[a-z_0-9]+", target):
+        if quoted or not _PUBLIC.fullmatch(target):
             yield line, f"a public header may not include {target}"
+
+
+def plugins_use_the_public_api(source):
+    """a plug-in of plugins/ includes only the standard library, <perdix/...> and its own folder"""
+    if not source.path.startswith("plugins/") or not source.is_cxx:
+        return
+    for line, quoted, target in source.includes:
+        own = quoted and target.startswith("plugins/") and (source.root / target).is_file()
+        if not own and (quoted or not _PUBLIC.fullmatch(target)):
+            yield line, f"a plug-in may not include {target}: the public API lacks what it needs"
 
 
 def own_header_first(source):
@@ -426,6 +440,7 @@ RULES = {
         include_direction,
         flushes_only_in_pm,
         public_includes,
+        plugins_use_the_public_api,
         own_header_first,
         instrumentation_only_in_pm,
         file_length,

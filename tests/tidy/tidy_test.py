@@ -98,6 +98,17 @@ class TidyTest(unittest.TestCase):
             text = f"// A.\n#pragma once\n#include {header}\n"
             self.expect(rule, "include/perdix/a.h", text, 3)
 
+    def test_plugins_use_the_public_api(self):
+        rule = "plugins-use-the-public-api"
+        for header in ('"util/hash.h"', '"plugins/none.h"', "<fmt/core.h>", '"perdix/pool.h"'):
+            self.expect(rule, "plugins/a.h", f"// A.\n#pragma once\n#include {header}\n", 3)
+        header = "// A.\n#pragma once\n#include <atomic>\n#include <perdix/pool.h>\n"
+        plugin = {"plugins/a.h": header, "plugins/a.cc": '#include "plugins/a.h"\n'}
+        self.assertEqual(self.findings(plugin), [])
+        test = {"src/pool/a_test.cc": '#include "plugins/a.h"\n'}
+        self.assertEqual(self.findings(plugin | test), [])
+        self.expect("include-direction", "src/pool/a.cc", '#include "plugins/a.h"\n', 1)
+
     def test_own_header_first(self):
         rule = "own-header-first"
         own, other = '#include "pool/pool.h"\n', "#include <string>\n"

@@ -1,6 +1,7 @@
 // Users' indexes that are plugged into Tips: the promises that the library makes for them only.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -19,7 +20,7 @@
 
 #include <perdix/index.h>
 #include <perdix/pool.h>
-#include <perdix/tips.h>
+#include <perdix/tips_indexes.h>
 
 #include "index/tips/c_plugin.h"
 #include "index/tips/layout.h"
@@ -224,6 +225,43 @@ TEST_F(UserPlugin, StaysWhereItsPluginIsUnknown) {
   EXPECT_TRUE(pool.check().unknown.empty());
   pool.drop("t");
   EXPECT_EQ(pool.check().blocks, 0U);
+}
+
+// Their names are those that pools know from when they were a part of the library.
+TEST_F(UserPlugin, IsWhatTheFurtherIndexesAre) {
+  const auto engines = Index::engines(tips::further_plugins());
+  for (const auto& [engine, plugins] : {std::pair(tips::Bst::kEngine, &tips::Bst::plugins),
+                                        std::pair(tips::Art::kEngine, &tips::Art::plugins),
+                                        std::pair(tips::Clht::kEngine, &tips::Clht::plugins),
+                                        std::pair(tips::LfHash::kEngine, &tips::LfHash::plugins),
+                                        std::pair(tips::LfBst::kEngine, &tips::LfBst::plugins)}) {
+    EXPECT_EQ(std::count(engines.begin(), engines.end(), engine), 1) << engine;
+    std::filesystem::remove(path_);
+    const IndexInfo info{"t", std::string(engine), Kind::u64, Kind::bytes};
+    const auto key = encode_u64(7);
+    const std::string_view seven(key.data(), key.size());
+    Index::open_or_create(open(plugins()), info)->put(seven, "pears");
+    {
+      Pool pool = open(Lists::plugins());
+      EXPECT_EQ(error_of([&] { Index::open(pool, "t"); }), Errc::unsupported) << engine;
+      EXPECT_EQ(error_of([&] { pool.drop("t"); }), Errc::unsupported) << engine;
+      const CheckReport report = pool.check();
+      EXPECT_TRUE(report.ok()) << engine;
+      EXPECT_EQ(report.unknown.size(), 1U) << engine;
+    }
+    Pool pool = open(tips::further_plugins());
+    EXPECT_EQ(Index::open(pool, "t")->get(seven), "pears") << engine;
+    EXPECT_TRUE(pool.check().unknown.empty()) << engine;
+    pool.drop("t");
+  }
+}
+
+TEST_F(UserPlugin, IsNoEngineOfPoolsWithoutIt) {
+  const auto engines = Index::engines(), more = Index::engines(Lists::plugins());
+  ASSERT_EQ(more.size(), engines.size() + 1) << "both plug-ins are one engine";
+  EXPECT_EQ(more.back(), Lists::kEngine);
+  EXPECT_EQ(std::count(engines.begin(), engines.end(), tips::Art::kEngine), 0);
+  EXPECT_EQ(std::count(engines.begin(), engines.end(), tips::BTree::kEngine), 1);
 }
 
 TEST_F(UserPlugin, HasItsLogsCheckedWhereItIsUnknown) {

@@ -521,6 +521,13 @@ class InfoCheckDrop(ToolTest):
         text = self.output("info", self.pool, "--stats").decode()
         self.assertRegex(text, r"plugged .* 2,000 .*\n +cache: 0 hits, .*; replay: .*; logs: ")
 
+    def test_the_further_indexes_of_tips_are_there(self):
+        for engine in ("tips:bst", "tips:art", "tips:clht", "tips:lfhash", "tips:lfbst"):
+            self.output("put", self.pool, engine, "k", "v", "--engine", engine)
+            self.assertEqual(self.output("get", self.pool, engine, "k"), b"v\n")
+        self.assertEqual(json.loads(self.output("check", self.pool, "--json"))["unknown"], [])
+        self.output("drop", self.pool, "tips:art")
+
     def test_names_cannot_steer_a_terminal(self):
         name = "a\u009b2J\u202e"  # the control characters that names may hold
         self.output("load", self.pool, name, "-", stdin=b"k\tv\n")

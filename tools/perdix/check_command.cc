@@ -4,6 +4,7 @@
 #include "perdix/commands.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 #include "terminal/format.h"
 
 namespace perdix::tool {
@@ -40,7 +41,7 @@ std::string as_text(const CheckOptions& o, const CheckReport& report) {
 }  // namespace
 
 ExitStatus check(const CheckOptions& o) {
-  const CheckReport report = Pool::verify(o.pool);
+  const CheckReport report = Pool::verify(o.pool, with_plugins());
   Output out;
   out.write(o.json ? as_json(o, report) : as_text(o, report));
   out.flush();

@@ -17,6 +17,7 @@
 #include "perdix/elf_command_line.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 #include "terminal/progress.h"
 
 namespace perdix::tool {
@@ -65,7 +66,8 @@ void add_target(CLI::App& command, Target& target) {
 
 void add_spec(CLI::App& command, IndexSpec& spec) {
   std::map<std::string, std::string> engines;
-  for (const std::string& engine : Index::engines()) engines.emplace(engine, engine);
+  for (const std::string& engine : Index::engines(with_plugins().plugins))
+    engines.emplace(engine, engine);
   add_words(command, "--engine", engines, spec.engine, "Engine of a new index (default: sptree)");
   add_words(command, "--keys", kKinds, spec.keys, "Kind of keys of a new index (default: bytes)");
   add_words(command, "--values", kKinds, spec.values,

@@ -3,11 +3,12 @@
 #include "perdix/commands.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 
 namespace perdix::tool {
 
 ExitStatus drop(const Target& target) {
-  Pool pool = Pool::open(target.pool);
+  Pool pool = Pool::open(target.pool, with_plugins());
   pool.drop(target.index);
   Output out;
   for (const UnfinishedDrop& drop : pool.info().unfinished_drops) {

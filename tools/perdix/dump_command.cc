@@ -2,6 +2,7 @@
 #include "perdix/dump_header.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 
 namespace perdix::tool {
 namespace {
@@ -17,7 +18,7 @@ std::string key_text(std::string_view key, Kind kind) {
 }  // namespace
 
 ExitStatus dump(const DumpOptions& o) {
-  const Pool pool = Pool::open(o.target.pool);
+  const Pool pool = Pool::open(o.target.pool, with_plugins());
   const auto index = Index::open(pool, o.target.index);
   const IndexInfo& info = index->info();
   Output out;

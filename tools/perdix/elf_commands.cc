@@ -17,6 +17,7 @@
 #include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 #include "perdix/predicate.h"
 #include "terminal/format.h"
 #include "terminal/interrupt.h"
@@ -218,7 +219,7 @@ ExitStatus elf_build(const ElfBuildCommand& command) {
   const std::atomic<bool>& stop = terminal::catch_interrupts();
   const auto begin = std::chrono::steady_clock::now();
   ElfLoader loader(command, stop);
-  Pool pool = Pool::open(command.target.pool);
+  Pool pool = Pool::open(command.target.pool, with_plugins());
   loader.read();
   const std::uint64_t rows = loader.rows().size();
   {
@@ -237,7 +238,7 @@ ExitStatus elf_build(const ElfBuildCommand& command) {
 }
 
 ExitStatus elf_query(const ElfQueryCommand& command) {
-  const Pool pool = Pool::open(command.target.pool);
+  const Pool pool = Pool::open(command.target.pool, with_plugins());
   const ElfTable table(pool, command.target.index);
   const auto where = parse_predicates(command.conditions, table.columns());
   Output out;
@@ -255,7 +256,7 @@ ExitStatus elf_query(const ElfQueryCommand& command) {
 }
 
 ExitStatus elf_info(const ElfCommand& command) {
-  const Pool pool = Pool::open(command.target.pool);
+  const Pool pool = Pool::open(command.target.pool, with_plugins());
   const ElfTableStats stats = ElfTable(pool, command.target.index).stats();
   Output out;
   if (command.json) {
@@ -268,7 +269,7 @@ ExitStatus elf_info(const ElfCommand& command) {
 }
 
 ExitStatus elf_check(const ElfCommand& command) {
-  const Pool pool = Pool::open(command.target.pool);
+  const Pool pool = Pool::open(command.target.pool, with_plugins());
   const CheckReport report = ElfTable(pool, command.target.index).check();
   Output out;
   for (const std::string& problem : report.problems) out.write(printable(problem) + "\n");
@@ -282,7 +283,7 @@ ExitStatus elf_check(const ElfCommand& command) {
 
 ExitStatus elf_compact(const ElfCommand& command) {
   const std::atomic<bool>& stop = terminal::catch_interrupts();
-  Pool pool = Pool::open(command.target.pool);
+  Pool pool = Pool::open(command.target.pool, with_plugins());
   std::uint64_t rows = 0;
   {
     ElfTable table(pool, command.target.index);

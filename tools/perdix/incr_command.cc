@@ -7,6 +7,7 @@
 #include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 
 namespace perdix::tool {
 namespace {
@@ -45,7 +46,7 @@ class Addend {
 
 ExitStatus incr(const IncrementOptions& o) {
   const Addend addend(o.by);
-  Pool pool = Pool::open(o.target.pool);
+  Pool pool = Pool::open(o.target.pool, with_plugins());
   NewIndex made(pool, o.target.index);
   auto index = open_or_create(pool, o.target.index, o.spec);
   const IndexInfo& info = index->info();

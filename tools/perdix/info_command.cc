@@ -6,6 +6,7 @@
 #include "perdix/commands.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 #include "terminal/format.h"
 
 namespace perdix::tool {
@@ -193,7 +194,7 @@ void write_indexes(Output& out, const std::vector<IndexFacts>& indexes, bool wit
 }  // namespace
 
 ExitStatus info(const InfoOptions& o) {
-  const Pool pool = Pool::open(o.pool);
+  const Pool pool = Pool::open(o.pool, with_plugins());
   const std::vector<IndexFacts> indexes = index_facts(pool, o.stats);
   Output out;
   if (o.json) {

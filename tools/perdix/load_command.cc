@@ -5,6 +5,7 @@
 #include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 #include "terminal/format.h"
 #include "terminal/interrupt.h"
 #include "terminal/progress.h"
@@ -30,7 +31,7 @@ class Loader {
   Loader(const LoadOptions& options, const std::atomic<bool>& stop)
       : options_(options),
         stop_(stop),
-        pool_(Pool::open(options.target.pool)),
+        pool_(Pool::open(options.target.pool, with_plugins())),
         made_(pool_, options.target.index),
         source_(options.file, stop),
         reader_(source_, source_.name(), format_of(options)),

@@ -5,6 +5,7 @@
 #include "perdix/new_index.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 #include "terminal/format.h"
 #include "terminal/progress.h"
 
@@ -23,7 +24,7 @@ ExitStatus report_absent(const Target& target, const std::string& key) {
 }  // namespace
 
 ExitStatus get(const PointOptions& o) {
-  const Pool pool = Pool::open(o.target.pool);
+  const Pool pool = Pool::open(o.target.pool, with_plugins());
   const auto index = Index::open(pool, o.target.index);
   const auto value = index->get(to_bytes(o.key, index->info().key_kind, input_of(o)));
   if (!value) return report_absent(o.target, o.key);
@@ -39,7 +40,7 @@ ExitStatus get(const PointOptions& o) {
 }
 
 ExitStatus put(const PointOptions& o) {
-  Pool pool = Pool::open(o.target.pool);
+  Pool pool = Pool::open(o.target.pool, with_plugins());
   NewIndex made(pool, o.target.index);
   auto index = open_or_create(pool, o.target.index, o.spec);
   index->put(to_bytes(o.key, index->info().key_kind, input_of(o)),
@@ -51,7 +52,7 @@ ExitStatus put(const PointOptions& o) {
 }
 
 ExitStatus del(const DeleteOptions& o) {
-  Pool pool = Pool::open(o.target.pool);
+  Pool pool = Pool::open(o.target.pool, with_plugins());
   auto index = Index::open(pool, o.target.index);
   const Notation input = o.hex ? Notation::hex : Notation::plain;
   const auto key = [&](const std::string& text) {

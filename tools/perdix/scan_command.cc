@@ -10,6 +10,7 @@
 #include "perdix/commands.h"
 #include "perdix/notation.h"
 #include "perdix/output.h"
+#include "perdix/plugins.h"
 
 namespace perdix::tool {
 namespace {
@@ -69,7 +70,7 @@ class Scan {
 }  // namespace
 
 ExitStatus scan(const ScanOptions& o) {
-  const Pool pool = Pool::open(o.target.pool);
+  const Pool pool = Pool::open(o.target.pool, with_plugins());
   const auto index = Index::open(pool, o.target.index);
   if (o.prefix && index->info().key_kind == Kind::u64) {
     throw Error(Errc::invalid_argument,

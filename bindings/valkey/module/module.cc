@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <perdix/bus_errors.h>
+#include <perdix/tips_indexes.h>
 
 #include "command_traits.h"
 #include "commands.h"
@@ -28,6 +29,7 @@ Instance& instance() {
 
 PoolOptions pool_options(const Settings& settings) {
   PoolOptions options;
+  options.plugins = tips::further_plugins();
   options.durability = static_cast<Durability>(settings.durability);
   options.max_size = static_cast<std::uint64_t>(settings.max_size);
   return options;

@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 
+#include <perdix/tips_indexes.h>
+
 #include "module.h"
 
 namespace perdix::valkey {
@@ -66,7 +68,7 @@ long long bytes(std::string_view name, std::string_view value) {
 }
 
 bool is_engine(std::string_view name) {
-  const auto engines = Index::engines();
+  const auto engines = Index::engines(tips::further_plugins());
   return std::find(engines.begin(), engines.end(), name) != engines.end();
 }
 

@@ -60,12 +60,7 @@ namespace {
 
 constexpr std::array kEngines = {
     pairs_engine<Map>(kHashEngine, {}),
-    pairs_engine<OrderedMap>(kBstEngine, {.ordered = true}),
     pairs_engine<OrderedMap>(kBTreeEngine, {.ordered = true}),
-    pairs_engine<OrderedMap>(kArtEngine, {.ordered = true}),
-    pairs_engine<Map>(kClhtEngine, {}),
-    pairs_engine<Map>(kLfHashEngine, {}),
-    pairs_engine<OrderedMap>(kLfBstEngine, {.ordered = true}),
 };
 
 // Of the plug-ins that a pool was opened with; their names differ.
@@ -86,7 +81,7 @@ void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report
                    [&](pm::Offset block) { reached.push_back(block); });
 }
 
-constexpr PluginHost kPlugins = {is_user_engine, require_plugins, look_up_plugged, check_logs};
+constexpr PluginHost kPlugins = {is_plugged_engine, require_plugins, look_up_plugged, check_logs};
 
 }  // namespace
 

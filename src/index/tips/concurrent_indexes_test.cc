@@ -11,16 +11,21 @@
 
 #include <gtest/gtest.h>
 
-#include "index/tips/indexes/art.h"
-#include "index/tips/indexes/clht.h"
-#include "index/tips/indexes/lfbst.h"
-#include "index/tips/indexes/lfhash.h"
 #include "index/tips/test_tips.h"
+#include "plugins/art.h"
+#include "plugins/clht.h"
+#include "plugins/lfbst.h"
+#include "plugins/lfhash.h"
 #include "util/random.h"
 #include "util/test_eventually.h"
 
 namespace perdix::detail::index::tips {
 namespace {
+
+using perdix::tips::plugins::Art;
+using perdix::tips::plugins::Clht;
+using perdix::tips::plugins::LfBst;
+using perdix::tips::plugins::LfHash;
 
 /// Memory that is given back by release() only.
 struct Kept : Volatile {

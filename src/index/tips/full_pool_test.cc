@@ -32,6 +32,7 @@ class FullPool : public TipsTest {
 
   Pool open_small() const {
     PoolOptions options;
+    options.plugins = perdix::tips::further_plugins();
     options.max_size = std::uint64_t{16} << 20;
     options.durability = Durability::process;
     return Pool::open_or_create(path_, options);

@@ -1,7 +1,8 @@
-// The plugged-in indexes of this release: a line each.
+// The indexes that Tips has itself, a line each, and those that a pool was opened with.
 #include "index/tips/plugins.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <tuple>
 
@@ -9,13 +10,8 @@
 
 #include <perdix/error.h>
 
-#include "index/tips/indexes/art.h"
-#include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
-#include "index/tips/indexes/clht.h"
 #include "index/tips/indexes/hash_table.h"
-#include "index/tips/indexes/lfbst.h"
-#include "index/tips/indexes/lfhash.h"
 #include "util/hash.h"
 
 namespace perdix::tips {
@@ -44,16 +40,20 @@ constexpr Both<Index> both(std::string_view name) {
   return {{name, Kind::u64}, {name, Kind::bytes}};
 }
 
-constexpr std::tuple kPlugins = {
-    both<HashTable>("hash"), both<Bst>("bst"),       both<BTree>("btree"), both<Art>("art"),
-    both<Clht>("clht"),      both<LfHash>("lfhash"), both<LfBst>("lfbst"),
-};
+constexpr std::tuple kPlugins = {both<HashTable>("hash"), both<BTree>("btree")};
 
-bool is_user_name(std::string_view name) { return name.starts_with(kUserPrefix); }
+/// Plug-ins that perdix ships as a library of their own (plugins/).
+constexpr std::array<std::string_view, 5> kFurther = {"bst", "art", "clht", "lfhash", "lfbst"};
 
-/// Throws invalid_argument unless a name can be one of a plug-in of a user.
-void require_user_name(std::string_view name) {
-  const std::string_view own = is_user_name(name) ? name.substr(kUserPrefix.size()) : "";
+bool is_further(std::string_view name) {
+  return std::ranges::find(kFurther, name) != kFurther.end();
+}
+
+/// Throws invalid_argument unless a name can be one of a plug-in.
+void require_name(std::string_view name) {
+  if (is_further(name)) return;
+  const bool has_prefix = name.starts_with(kUserPrefix);
+  const std::string_view own = has_prefix ? name.substr(kUserPrefix.size()) : "";
   const bool printable =
       std::all_of(own.begin(), own.end(), [](char c) { return c > ' ' && c <= '~'; });
   if (!own.empty() && own.size() <= kMaxUserName && printable) return;
@@ -67,6 +67,8 @@ bool is_same(const Plugin* a, const Plugin* b) { return a->name == b->name && a-
 
 }  // namespace
 
+bool is_plugged(std::string_view name) { return name.starts_with(kUserPrefix) || is_further(name); }
+
 const Plugin* look_up_plugin(std::string_view name, Kind keys) {
   const Plugin* found = nullptr;
   const auto look = [&](const auto& both) {
@@ -77,14 +79,14 @@ const Plugin* look_up_plugin(std::string_view name, Kind keys) {
 }
 
 const Plugin* look_up_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys) {
-  if (!is_user_name(name)) return look_up_plugin(name, keys);
+  if (!is_plugged(name)) return look_up_plugin(name, keys);
   for (const Plugin* plugin : pool.plugins())
     if (plugin->name == name && plugin->keys == keys) return plugin;
   return nullptr;
 }
 
-bool is_user_engine(std::string_view engine) {
-  return engine.starts_with(kEnginePrefix) && is_user_name(engine.substr(kEnginePrefix.size()));
+bool is_plugged_engine(std::string_view engine) {
+  return engine.starts_with(kEnginePrefix) && is_plugged(engine.substr(kEnginePrefix.size()));
 }
 
 void throw_no_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys) {
@@ -109,7 +111,7 @@ const Plugin& find_plugin(const pool::PoolCore& pool, std::string_view engine, K
 void require_plugins(std::span<const Plugin* const> plugins) {
   for (auto at = plugins.begin(); at != plugins.end(); ++at) {
     if (*at == nullptr) throw Error(Errc::invalid_argument, "a plug-in of Tips is null");
-    require_user_name((*at)->name);
+    require_name((*at)->name);
     const auto same = [&](const Plugin* other) { return is_same(*at, other); };
     if (std::any_of(plugins.begin(), at, same)) {
       throw Error(

@@ -1,4 +1,4 @@
-// The indexes that can be plugged in: those of this release, and those that a pool was opened with.
+// The indexes that can be plugged in: those of the library, and those that a pool was opened with.
 #pragma once
 
 #include <span>
@@ -14,18 +14,22 @@ namespace perdix::detail::index::tips {
 /// Begins the names of the engines.
 inline constexpr std::string_view kEnginePrefix = "tips:";
 
-/// Begins the names of plug-ins that are not of this release, and what they may be called behind.
+/// Begins the names of users' plug-ins; what they are called has at most so many characters.
 inline constexpr std::string_view kUserPrefix = "user:";
 inline constexpr std::size_t kMaxUserName = 19;
 
-/// The plug-in of that name, "btree", for keys of one kind; null if this release has none.
+/// Whether a name, "user:skiplist" or "art", is one of a plug-in that a pool must be opened with.
+bool is_plugged(std::string_view name);
+
+/// The plug-in of that name, "btree", for keys of one kind; null if the library has none.
 const Plugin* look_up_plugin(std::string_view name, Kind keys);
 
-/// The same, or one that the pool was opened with, "user:skiplist".
+/// The plug-in of that name, of the library or of those that the pool was opened with; null if
+/// there is none.
 const Plugin* look_up_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys);
 
-/// Whether an engine is a plug-in that is not of this release, known or not.
-bool is_user_engine(std::string_view engine);
+/// Whether an engine is a plug-in that a pool must be opened with, known or not.
+bool is_plugged_engine(std::string_view engine);
 
 /// The plug-in of an engine, "tips:btree". Throws unsupported if the pool was opened without it,
 /// and wrong_engine if its keys are in order and `ordered` says otherwise.

@@ -44,7 +44,7 @@ const Plugin& plugin_behind(pool::PoolCore& pool, const Header& header, Kind key
   std::string_view name(header.plugin.data(), header.plugin.size());
   name = name.substr(0, name.find('\0'));
   const Plugin* plugin = look_up_plugin(pool, name, keys);
-  if (plugin == nullptr && name.starts_with(kUserPrefix)) throw_no_plugin(pool, name, keys);
+  if (plugin == nullptr && is_plugged(name)) throw_no_plugin(pool, name, keys);
   if (plugin == nullptr) throw_damaged_part(pool, "the name of the plug-in");
   return *plugin;
 }

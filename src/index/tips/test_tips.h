@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <perdix/tips.h>
+#include <perdix/tips_indexes.h>
 
 #include "index/tips/map.h"
 #include "index/tips/plugin.h"
@@ -42,6 +42,7 @@ class TipsTest : public ::testing::Test {
  protected:
   Pool open() const {
     PoolOptions options;
+    options.plugins = perdix::tips::further_plugins();
     options.max_size = std::uint64_t{1} << 30;
     return Pool::open_or_create(path_, options);
   }

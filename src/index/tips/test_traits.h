@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include <perdix/tips.h>
+#include <perdix/tips_indexes.h>
 
 #include "index/common/engine_traits.h"
 #include "index/tips/indexes/btree.h"
@@ -32,7 +32,7 @@ struct BstTraits {
   using Index = Tips<perdix::tips::Bst, K, V>;
 
   static constexpr EngineTraits kTraits = {
-      .engine = kBstEngine,
+      .engine = perdix::tips::Bst::kEngine,
       .full = 8,  // it has no leaves, so any few will do
       .most = 8,
       .joinable = 6,
@@ -66,7 +66,7 @@ struct ArtTraits {
   using Index = Tips<perdix::tips::Art, K, V>;
 
   static constexpr EngineTraits kTraits = {
-      .engine = kArtEngine,
+      .engine = perdix::tips::Art::kEngine,
       .full = 8,  // children of a small node or two
       .most = 8,
       .joinable = 6,
@@ -82,7 +82,7 @@ struct ClhtTraits {
   using Index = Tips<perdix::tips::Clht, K, V>;
 
   static constexpr EngineTraits kTraits = {
-      .engine = kClhtEngine,
+      .engine = perdix::tips::Clht::kEngine,
       .full = 16,  // of the first table, with which the second one comes
       .most = 16,
       .joinable = 6,
@@ -98,7 +98,7 @@ struct LfHashTraits {
   using Index = Tips<perdix::tips::LfHash, K, V>;
 
   static constexpr EngineTraits kTraits = {
-      .engine = kLfHashEngine,
+      .engine = perdix::tips::LfHash::kEngine,
       .full = 8,  // with which the third level of the directory comes
       .most = 8,
       .joinable = 6,
@@ -114,7 +114,7 @@ struct LfBstTraits {
   using Index = Tips<perdix::tips::LfBst, K, V>;
 
   static constexpr EngineTraits kTraits = {
-      .engine = kLfBstEngine,
+      .engine = perdix::tips::LfBst::kEngine,
       .full = 8,  // each leaf has one pair, so any few will do
       .most = 8,
       .joinable = 6,

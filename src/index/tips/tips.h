@@ -1,4 +1,5 @@
 // The engines of Tips: a plugged-in index each (indexes/), behind the same two classes (map.h).
+// Further indexes are plug-ins of a library of their own (plugins/).
 //
 // There is no tips.cc. What all of them share is Core, which knows keys and values as bytes only:
 // core.h names its files.
@@ -11,11 +12,6 @@
 namespace perdix::detail::index::tips {
 
 inline constexpr std::string_view kHashEngine = "tips:hash";
-inline constexpr std::string_view kBstEngine = "tips:bst";
 inline constexpr std::string_view kBTreeEngine = "tips:btree";
-inline constexpr std::string_view kArtEngine = "tips:art";
-inline constexpr std::string_view kClhtEngine = "tips:clht";
-inline constexpr std::string_view kLfHashEngine = "tips:lfhash";
-inline constexpr std::string_view kLfBstEngine = "tips:lfbst";
 
 }  // namespace perdix::detail::index::tips

@@ -17,16 +17,16 @@
 
 #include "epoch/guard.h"
 #include "index/tips/cache.h"
-#include "index/tips/indexes/art.h"
-#include "index/tips/indexes/bst.h"
 #include "index/tips/indexes/btree.h"
-#include "index/tips/indexes/clht.h"
 #include "index/tips/indexes/hash_table.h"
-#include "index/tips/indexes/lfbst.h"
-#include "index/tips/indexes/lfhash.h"
 #include "index/tips/scaling.h"
 #include "index/tips/test_tips.h"
 #include "index/tips/workers.h"
+#include "plugins/art.h"
+#include "plugins/bst.h"
+#include "plugins/clht.h"
+#include "plugins/lfbst.h"
+#include "plugins/lfhash.h"
 #include "pm/test_files.h"
 #include "pool/pool_core.h"
 #include "util/random.h"
@@ -34,6 +34,12 @@
 
 namespace perdix::detail::index::tips {
 namespace {
+
+using perdix::tips::plugins::Art;
+using perdix::tips::plugins::Bst;
+using perdix::tips::plugins::Clht;
+using perdix::tips::plugins::LfBst;
+using perdix::tips::plugins::LfHash;
 
 template <class Index, class K, class V>
 void expect_same(const Index& index, const std::map<K, V>& model) {

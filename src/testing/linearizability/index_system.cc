@@ -9,7 +9,6 @@
 #include <perdix/error.h>
 #include <perdix/index.h>
 
-#include "index/engine.h"
 #include "index/fastfair/fastfair.h"
 #include "pool/claim_image.h"
 #include "pool/pool_core.h"
@@ -24,8 +23,7 @@ constexpr unsigned kManyLeaves = 49;
 
 LeafSizes leaf_sizes_of(std::string_view engine) {
   const detail::index::EngineTraits& traits = engine_traits(engine);
-  return {traits.full, traits.most, traits.joinable, kManyLeaves,
-          detail::index::find_engine(engine).can.inserts_ahead};
+  return {traits.full, traits.most, traits.joinable, kManyLeaves, inserts_ahead(engine)};
 }
 
 std::string number_bytes(std::uint64_t number) {
@@ -249,6 +247,7 @@ class IndexSystem final : public System {
 
   Pool open(const SparseBytes& image) const {
     PoolOptions options;
+    options.plugins = plugins();
     const bool journals = shared_->options.domain == DomainChoice::page_cache;
     options.durability = journals ? Durability::power : Durability::process;
     options.domain = shared_->options.domain;

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <perdix/pool.h>
-#include <perdix/tips.h>
+#include <perdix/tips_indexes.h>
 
 #include "testing/meter/meter.h"
 #include "util/random.h"
@@ -35,6 +35,7 @@ class TipsTraffic : public ::testing::Test {
 
   static PoolOptions options() {
     PoolOptions options;
+    options.plugins = tips::Art::plugins();
     options.durability = Durability::process;
     options.domain = DomainChoice::memory_controller;
     return options;

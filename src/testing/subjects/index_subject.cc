@@ -11,7 +11,6 @@
 
 #include <perdix/index.h>
 
-#include "index/engine.h"
 #include "pool/pool_core.h"
 #include "testing/engine_traits.h"
 #include "testing/subjects/index_keys.h"
@@ -262,8 +261,8 @@ class IndexSubject final : public Subject {
   /// Its first state comes about in `first_domain`.
   IndexSubject(const IndexInfo& info, const IndexOptions& options, detail::pm::Domain domain,
                detail::pm::Domain first_domain, PoolRoom room)
-      : IndexSubject({info, &engine_traits(info.engine), {}}, options, domain, first_domain, room,
-                     detail::index::find_engine(info.engine).can.inserts_ahead) {}
+      : IndexSubject({info, &engine_traits(info.engine), testing::plugins()}, options, domain,
+                     first_domain, room, inserts_ahead(info.engine)) {}
 
   IndexSubject(const PluggedIndex& index, const IndexOptions& options, detail::pm::Domain domain,
                detail::pm::Domain first_domain, PoolRoom room, bool inserts_ahead = false)

@@ -81,7 +81,7 @@ std::vector<SubjectEntry> subjects() {
                                    {"elf:points", 4, make_elf_subject},
                                    {"elf_table", 4, make_elf_table_subject}};
   for (SubjectEntry& entry : tips_of_subjects()) all.push_back(std::move(entry));
-  for (const std::string& engine : Index::engines())
+  for (const std::string& engine : Index::engines(plugins()))
     add_kinds(all, engine, engine, options_for(engine));
   for (const Kind kind : {Kind::u64, Kind::bytes}) {
     all.push_back(
@@ -103,7 +103,7 @@ std::vector<SubjectEntry> subjects() {
     options.technique = Technique::boc;
     add_kinds(all, fmt::format("{}+boc", engine), engine, options);
   }
-  for (const std::string& engine : Index::engines())
+  for (const std::string& engine : Index::engines(plugins()))
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
   add_kinds(all, "elimda+moved", "elimda", options_for("elimda"), make_moved_index_subject);
   add_kinds(all, "nbtree+lost", "nbtree", options_for("nbtree"), make_lost_entries_subject);

@@ -18,7 +18,7 @@
 //
 // Calls that write one key come one after another; all others may meet.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// `Memory` is where it lies: Volatile or Durable (perdix/tips_plugin.h). Volatile frees memory
 // immediately, so its readers must exclude writers.
 #pragma once
 
@@ -34,10 +34,10 @@
 #include <new>
 #include <optional>
 
-#include "index/tips/plugin.h"
-#include "util/spin_lock.h"
+#include <perdix/tips_locks.h>
+#include <perdix/tips_plugin.h>
 
-namespace perdix::detail::index::tips {
+namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class LfHash {
@@ -135,7 +135,7 @@ class LfHash {
     return listed == 0 && pairs == size_;
   }
 
-  void renew_locks() { new (&resizing_) util::SpinLock; }
+  void renew_locks() { new (&resizing_) SpinLock; }
 
   /// A pair, and a place. Further levels of the directory are done without.
   static constexpr PutTakes put_takes() { return {{{sizeof(Node), 1}, {sizeof(Place), 1}}}; }
@@ -426,8 +426,8 @@ class LfHash {
   std::atomic<std::uint64_t> bits_{0};  // levels that are in use
   std::atomic<std::uint64_t> size_{0};
   std::uint64_t emptied_ = 0;  // entries of the level behind those
-  util::SpinLock resizing_;    // guards the above, and the levels
+  SpinLock resizing_;          // guards the above, and the levels
   std::array<std::atomic<Entry*>, kMaxBits> levels_{};
 };
 
-}  // namespace perdix::detail::index::tips
+}  // namespace perdix::tips::plugins

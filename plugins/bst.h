@@ -2,7 +2,7 @@
 // of a key is its priority, and no node below another one has a higher priority. So the keys alone
 // decide the shape of the tree, and ascending keys do not degrade it to a list.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h).
+// `Memory` is where it lies: Volatile or Durable (perdix/tips_plugin.h).
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "index/tips/plugin.h"
-#include "util/spinning_shared_mutex.h"
+#include <perdix/tips_locks.h>
+#include <perdix/tips_plugin.h>
 
-namespace perdix::detail::index::tips {
+namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class Bst {
@@ -117,7 +117,7 @@ class Bst {
     return pairs == size_;
   }
 
-  void renew_locks() { new (&lock_) util::SpinningSharedMutex; }
+  void renew_locks() { new (&lock_) SpinningSharedMutex; }
 
   static constexpr PutTakes put_takes() { return {{{sizeof(Node), 1}, {}}}; }
 
@@ -186,9 +186,9 @@ class Bst {
     return true;
   }
 
-  mutable util::SpinningSharedMutex lock_;  // guards what follows
+  mutable SpinningSharedMutex lock_;  // guards what follows
   Node* root_ = nullptr;
   std::uint64_t size_ = 0;
 };
 
-}  // namespace perdix::detail::index::tips
+}  // namespace perdix::tips::plugins

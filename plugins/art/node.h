@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "index/tips/plugin.h"
+#include <perdix/tips_plugin.h>
 
-namespace perdix::detail::index::tips::art {
+namespace perdix::tips::plugins::art {
 
 /// Refers to a leaf (kLeaf is set), to a node, or to nothing (0).
 using Link = std::uint64_t;
@@ -230,4 +230,4 @@ inline bool is_sparse(const Node& node) {
   return kind_for(live + live / 3) < node.kind;
 }
 
-}  // namespace perdix::detail::index::tips::art
+}  // namespace perdix::tips::plugins::art

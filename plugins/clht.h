@@ -21,7 +21,7 @@
 //       A reader ends there and misses no pair: as long as the table is there, no other has one,
 //       and when it went there was none.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// `Memory` is where it lies: Volatile or Durable (perdix/tips_plugin.h). Volatile frees memory
 // immediately, so its readers must exclude writers.
 #pragma once
 
@@ -38,10 +38,10 @@
 #include <utility>
 #include <vector>
 
-#include "index/tips/plugin.h"
-#include "util/spin_lock.h"
+#include <perdix/tips_locks.h>
+#include <perdix/tips_plugin.h>
 
-namespace perdix::detail::index::tips {
+namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class Clht {
@@ -49,7 +49,7 @@ class Clht {
   bool put(Word key, Word value, Word& old) {
     const std::uint64_t hash = Keys::hash(key);
     std::optional<bool> there = put_into(first_table(), hash, key, value, old);
-    for (util::Backoff backoff; !there; there = put_into(first_table(), hash, key, value, old))
+    for (Backoff backoff; !there; there = put_into(first_table(), hash, key, value, old))
       backoff.pause();
     if (!*there) {
       const std::uint64_t pairs = change(size_).fetch_add(1) + 1;
@@ -128,7 +128,7 @@ class Clht {
   }
 
   /// The locks of buckets have undo records from before they were taken, so a crash leaves none.
-  void renew_locks() { new (&resizing_) util::SpinLock; }
+  void renew_locks() { new (&resizing_) SpinLock; }
 
   /// A bucket, those for what it moves into a new table, and the first table. Larger ones are done
   /// without.
@@ -198,7 +198,7 @@ class Clht {
   class Locked {
    public:
     explicit Locked(Bucket& head) : state_(change(head).state) {
-      for (util::Backoff backoff;; backoff.pause()) {
+      for (Backoff backoff;; backoff.pause()) {
         std::uint64_t free = state_.load(std::memory_order_relaxed) & ~kLocked;
         if (state_.compare_exchange_weak(free, free | kLocked)) return;
       }
@@ -483,7 +483,7 @@ class Clht {
 
   std::atomic<Table*> table_{nullptr};  // the oldest; null: there is no pair
   std::atomic<std::uint64_t> size_{0};
-  util::SpinLock resizing_;  // guards table_, and `next` and `moved` of tables
+  SpinLock resizing_;  // guards table_, and `next` and `moved` of tables
 };
 
-}  // namespace perdix::detail::index::tips
+}  // namespace perdix::tips::plugins

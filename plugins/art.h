@@ -9,7 +9,7 @@
 // Writers lock the nodes whose slots they change, from the top down. A node without room is
 // replaced by a copy, under the lock of the node above.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// `Memory` is where it lies: Volatile or Durable (perdix/tips_plugin.h). Volatile frees memory
 // immediately, so its readers must exclude writers.
 #pragma once
 
@@ -23,11 +23,12 @@
 #include <utility>
 #include <vector>
 
-#include "index/tips/indexes/art/node.h"
-#include "index/tips/plugin.h"
-#include "util/spin_lock.h"
+#include <perdix/tips_locks.h>
+#include <perdix/tips_plugin.h>
 
-namespace perdix::detail::index::tips {
+#include "plugins/art/node.h"
+
+namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class Art {
@@ -177,7 +178,7 @@ class Art {
 
    private:
     static bool lock(Node& node) {
-      for (util::Backoff backoff;; backoff.pause()) {
+      for (Backoff backoff;; backoff.pause()) {
         std::uint8_t state = art::kFree;
         if (node.state.compare_exchange_weak(state, art::kLocked)) return true;
         if (state == art::kObsolete) return false;
@@ -515,4 +516,4 @@ class Art {
   Slot root_{0};
 };
 
-}  // namespace perdix::detail::index::tips
+}  // namespace perdix::tips::plugins

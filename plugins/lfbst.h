@@ -13,7 +13,7 @@
 //
 // Calls that write one key come one after another; all others may meet.
 //
-// `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h). Volatile frees memory
+// `Memory` is where it lies: Volatile or Durable (perdix/tips_plugin.h). Volatile frees memory
 // immediately, so its readers must exclude writers.
 #pragma once
 
@@ -25,9 +25,9 @@
 #include <utility>
 #include <vector>
 
-#include "index/tips/plugin.h"
+#include <perdix/tips_plugin.h>
 
-namespace perdix::detail::index::tips {
+namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class LfBst {
@@ -386,4 +386,4 @@ class LfBst {
   std::atomic<std::uint64_t> size_{0};
 };
 
-}  // namespace perdix::detail::index::tips
+}  // namespace perdix::tips::plugins
