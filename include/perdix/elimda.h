@@ -26,9 +26,9 @@ class Map;
 /// fastest way to add many. The first size() after opening reads the whole index, and so does the
 /// next one after insert_ahead(); others cost nothing.
 ///
-/// An index without pairs takes 2.3 MiB of the pool and 0.55 MiB of DRAM, most of both for its
-/// collecting logs, whose number an index keeps. With 64 of them (ElimDaOptions::collecting_logs)
-/// it takes 86 and 42 KiB. For many small indexes Cceh is the better engine: 16 KiB of the pool.
+/// An index without pairs takes 85 KiB of the pool and 40 KiB of DRAM. While it is small it gets
+/// more collecting logs as it grows (ElimDaOptions::collecting_logs), for which writers that add or
+/// erase keys wait. For many small indexes Cceh is the better engine: 16 KiB of the pool.
 ///
 /// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
 /// when the pool is full, parts of the index without pairs are given back.
@@ -43,7 +43,7 @@ class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name or options that can't be,
   /// corrupt. Cost: reads a word for each sixteen pairs that have not come into the PM table yet,
-  /// and the collecting logs (2 MiB). What lies in DRAM comes back after that: as calls need it,
+  /// and the collecting logs, 2 MiB at most. What lies in DRAM comes back later: as calls need it,
   /// and in the background (`options.resume_in_background`).
   ElimDa(const Pool& pool, std::string_view name, const IndexOptions& options = {});
 

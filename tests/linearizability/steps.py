@@ -36,6 +36,7 @@ KINDS = {
         f"--engine elimda {STRINGS} --domain cpu_cache",
         "--engine elimda --domain cpu_cache --beginning contested-full",
         "--engine elimda --domain cpu_cache --full",
+        "--engine elimda --domain cpu_cache --growing --beginning full",
         "--engine elimda",
     ),
     "fastfair": (
@@ -103,11 +104,14 @@ elimda: a pair was appended
 elimda: a segment is split in PM
 elimda: a segment was split
 elimda: a split removes a duplicate
+elimda: a writer meets a log that is retired
 elimda: a writer meets a segment that was split
+elimda: all logs are locked
 elimda: an erase goes on to the bucket
 elimda: an insert looks again
 elimda: an update goes on to the logs
 elimda: pairs are in the PM table and the backup log
+elimda: there are more logs in PM
 fastfair: a leaf is about to be written anew
 fastfair: a merge ends a chain
 fastfair: a node is about to get its entry
@@ -221,6 +225,7 @@ art: a node shrinks
 elimda: a copy is dropped from the backup log
 elimda: a flush failed half-way
 elimda: no space for a split
+elimda: no space for more logs
 elimda: segments are joined in PM
 nbtree: a frozen insert has lost
 nbtree: a position goes before it comes

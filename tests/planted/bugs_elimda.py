@@ -5,13 +5,17 @@ from bug import (
     ELIM_BACKUP,
     ELIM_CREATION,
     ELIM_DESTROY,
+    ELIM_GROWING,
     ELIM_INSERT,
     ELIM_LOGS,
     ELIM_MODIFY,
+    ELIM_MORE,
+    ELIM_MORE_UNIT,
     ELIM_RECOVERY,
     ELIM_RELOCATE,
     ELIM_RESUME,
     ELIM_SEARCH,
+    ELIM_SHAPE,
     ELIM_SMO,
     ELIM_STRINGS,
     ELIM_TABLE,
@@ -35,8 +39,8 @@ BUGS = [
     Bug(
         "elimda: pairs that were stored directly come after younger ones of logs",
         ELIM_RESUME,
-        "                      UnitWord::copy_of(at->log, at->number));\n    }\n  }\n",
-        "                      UnitWord::copy_of(at->log, at->number));\n    }\n  }\n"
+        "    add_cold_logs(pairs, segment, *cold, depth);\n",
+        "    add_cold_logs(pairs, segment, *cold, depth);\n"
         "  if ({planted})\n"
         "    std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) {\n"
         "      return static_cast<std::uint16_t>(pair.copy) != UnitWord::kNoLog;\n"
@@ -77,14 +81,14 @@ BUGS = [
     Bug(
         "elimda: a log that was copied is not emptied on opening",
         ELIM_RECOVERY,
-        "    if (copied == shape_.unit_words())\n      logs_.reset(log);\n",
+        "    if (copied == shape_.unit_words())\n      log.reset();\n",
         "    if (copied == shape_.unit_words())\n      continue;\n",
         ELIM_STRINGS,
     ),
     drop(
         "elimda: dead bits outlive the pairs that they killed",
         ELIM_LOGS,
-        "clear_dead(log, 0)",
+        "clear_dead(0)",
         ELIM,
     ),
     Bug(
@@ -92,11 +96,87 @@ BUGS = [
         ELIM_RELOCATE,
         "    pm().publish(backup_.words(unit)[w], word.pack());\n  }\n",
         "    if (w == 0) {\n"
-        "      auto head = LogWord::unpack(pm::load(logs_.word(log)));\n"
-        "      pm().publish(logs_.word(log), LogWord{0, head.number}.pack());\n"
+        "      auto head = LogWord::unpack(pm::load(log.word()));\n"
+        "      pm().publish(log.word(), LogWord{0, head.number}.pack());\n"
         "    }\n"
         "    pm().publish(backup_.words(unit)[w], word.pack());\n  }\n",
         ELIM,
+    ),
+    # --- More collecting logs ---
+    Bug(
+        "elimda: more logs are linked before they have the pairs",
+        ELIM_MORE,
+        "  copy_pairs(from, *to);\n"
+        "  session.commit(pm::set_word(root_.log_area, logs_.area_word({area, depth})), [&] {\n",
+        "  if (!{planted}) copy_pairs(from, *to);\n"
+        "  session.commit(pm::set_word(root_.log_area, logs_.area_word({area, depth})), [&] {\n"
+        "    if ({planted}) copy_pairs(from, *to);\n",
+        ELIM_GROWING,
+    ),
+    Bug(
+        "elimda: the logs that were too few are freed before there are more",
+        ELIM_MORE,
+        "  session.free(logs_.area().offset);\n",
+        "  if ({planted}) {\n"
+        "    alloc::Session early = pool_.allocator().session();\n"
+        "    early.free(logs_.area().offset);\n"
+        "    early.log();\n"
+        "    early.finish();\n"
+        "  }\n"
+        "  if (!{planted}) session.free(logs_.area().offset);\n",
+        ELIM_GROWING,
+    ),
+    drop(
+        "elimda: heads of more logs are not zeroed",
+        ELIM_MORE,
+        "pm().zero(&to.log(0).word(), shape_.log_heads_bytes(to.count()))",
+        ELIM_MORE_UNIT,
+    ),
+    Bug(
+        "elimda: heads of more logs do not count their pairs",
+        ELIM_MORE,
+        "pm().store(log.word(), LogWord{log.line().count, 0}.pack());",
+        "if (!{planted}) pm().store(log.word(), LogWord{log.line().count, 0}.pack());",
+        ELIM_GROWING,
+    ),
+    Bug(
+        "elimda: killed pairs come to more logs",
+        ELIM_MORE,
+        "      if (log.dead(i)) continue;\n",
+        "      if (!{planted} && log.dead(i)) continue;\n",
+        ELIM_GROWING,
+    ),
+    drop(
+        "elimda: there are more logs while pairs of one are in flight",
+        ELIM_MORE,
+        "if (in_flight) return;",
+        ELIM_MORE_UNIT,
+    ),
+    Bug(
+        "elimda: a log has the name of an earlier one",
+        ELIM_SHAPE,
+        "return static_cast<std::uint16_t>(logs_grow ? 1u << depth | log : log);",
+        "return static_cast<std::uint16_t>(logs_grow && !{planted} ? 1u << depth | log : log);",
+        ELIM_MORE_UNIT,
+    ),
+    swap_part(
+        "elimda: units of fewer logs are not found again",
+        ELIM_RESUME,
+        "unsigned depth = shape_.logs_grow ? 0 : cold->log_depth",
+        "shape_.logs_grow ? 0 : cold->log_depth",
+        "cold->log_depth",
+        ELIM_GROWING,
+    ),
+    Bug(
+        "elimda: units of fewer logs come after those of more",
+        ELIM_RESUME,
+        "  std::vector<ColdPair> pairs = cold_pairs(segment);\n",
+        "  std::vector<ColdPair> pairs = cold_pairs(segment);\n"
+        "  if ({planted})\n"
+        "    std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {\n"
+        "      return static_cast<std::uint16_t>(a.copy) > static_cast<std::uint16_t>(b.copy);\n"
+        "    });\n",
+        ELIM_MORE_UNIT,
     ),
     # --- Backup log ---
     drop(

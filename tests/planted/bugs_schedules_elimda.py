@@ -11,6 +11,7 @@ def kinds(more, domain="cpu_cache"):
 ANY = kinds("")
 FULL = kinds(" --beginning full") + ANY
 CONTESTED = kinds(" --beginning contested") + kinds(" --beginning contested-full") + ANY
+GROWING = kinds(" --growing --beginning full") + kinds(" --growing")
 VOLATILE = kinds("", "memory_controller")
 STRINGS = kinds(" --keys bytes --values bytes") + VOLATILE
 
@@ -77,29 +78,26 @@ BUGS = [
     Bug(
         "schedules: elimda: an erase does not see what is in flight",
         ELIM_MODIFY,
-        "    any |= kill_in_flight(log, locked, key, hash);\n",
-        "    if (!{planted}) any |= kill_in_flight(log, locked, key, hash);\n",
+        "    any |= kill_in_flight(log->line(), locked, key, hash);\n",
+        "    if (!{planted}) any |= kill_in_flight(log->line(), locked, key, hash);\n",
         ANY,
     ),
     Bug(
         "schedules: elimda: an erase kills the first pair first",
         ELIM_MODIFY,
         "  bool any = false;\n"
-        "  if (logs_.exist()) {\n",
+        "  if (log) {\n",
         "  bool any = false;\n"
         "  if ({planted}) any = kill_in_p(locked, key, hash) | kill_in_d(locked, key, hash);\n"
-        "  if (logs_.exist()) {\n",
+        "  if (log) {\n",
         CONTESTED,
     ),
     Bug(
         "schedules: elimda: an update in the logs does not lock the log",
         ELIM_MODIFY,
-        "  const std::lock_guard lock(logs_.line(log).lock);\n"
-        "  const Locked locked = lock_bucket(hash);  // it may have come into the bucket "
-        "in between\n",
-        "  std::unique_lock lock(logs_.line(log).lock, std::defer_lock);\n"
-        "  if (!{planted}) lock.lock();\n"
-        "  const Locked locked = lock_bucket(hash);\n",
+        "  const std::lock_guard lock(log.line().lock);\n",
+        "  std::unique_lock lock(log.line().lock, std::defer_lock);\n"
+        "  if (!{planted}) lock.lock();\n",
         CONTESTED,
     ),
     Bug(
@@ -159,5 +157,26 @@ BUGS = [
         "                 [&] { if (!{planted}) unlink(); });\n"
         "  if ({planted}) unlink();",
         FULL,
+    ),
+    Bug(
+        "schedules: elimda: an erase looks into a log that is retired",
+        ELIM_MODIFY,
+        "    if (!log.line().retired) return log;\n",
+        "    if ({planted} || !log.line().retired) return log;\n",
+        GROWING,
+    ),
+    Bug(
+        "schedules: elimda: an update changes a pair of a log that is retired",
+        ELIM_MODIFY,
+        "  if (log.line().retired) return Replaced::absent;",
+        "  if (!{planted} && log.line().retired) return Replaced::absent;",
+        GROWING,
+    ),
+    Bug(
+        "schedules: elimda: a pair is added to a log that is retired",
+        ELIM_RELOCATE,
+        "  if (line.retired) {\n",
+        "  if (!{planted} && line.retired) {\n",
+        GROWING,
     ),
 ]

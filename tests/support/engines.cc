@@ -22,7 +22,7 @@ AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& 
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
 }
 
-enum class Way { usual, buffers, small };
+enum class Way { usual, buffers, small, growing };
 
 template <class Traits, class Index, Way kWay>
 AnyIndex open(const Pool& pool, std::string_view name) {
@@ -30,8 +30,10 @@ AnyIndex open(const Pool& pool, std::string_view name) {
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
   else if constexpr (kWay == Way::buffers)
     return open_with<Index>(pool, name, *Traits::kTraits.buffered);
-  else
+  else if constexpr (kWay == Way::small)
     return open_with<Index>(pool, name, *Traits::kTraits.small);
+  else
+    return open_with<Index>(pool, name, *Traits::kTraits.growing);
 }
 
 constexpr std::string_view suffix_of(Way way) {
@@ -39,6 +41,7 @@ constexpr std::string_view suffix_of(Way way) {
     case Way::usual: return "";
     case Way::buffers: return "+buffers";
     case Way::small: return "+small";
+    case Way::growing: return "+growing";
   }
   return "";
 }
@@ -67,6 +70,8 @@ void add(std::vector<IndexType>& types) {
   if constexpr (Traits::kTraits.buffered.has_value())
     add_opened<Traits, Way::buffers>(types, engine);
   if constexpr (Traits::kTraits.small.has_value()) add_opened<Traits, Way::small>(types, engine);
+  if constexpr (Traits::kTraits.growing.has_value())
+    add_opened<Traits, Way::growing>(types, engine);
 }
 
 template <class... Traits>

@@ -36,6 +36,9 @@ struct EngineTraits {
   /// for it. None: the usual ones do.
   std::optional<IndexOptions> small = std::nullopt;
 
+  /// Like `small`, and what has a fixed size there grows. None: nothing has.
+  std::optional<IndexOptions> growing = std::nullopt;
+
   /// With which it has write buffers, or a cached way to nodes. None: it never has any.
   std::optional<IndexOptions> buffered = std::nullopt;
 

@@ -101,20 +101,20 @@ void WordIndex<K>::check_logs(Checked& checked) const {
     checked.expect(uses == counting || uses == counting + 1,
                    "backup unit {}: {} pairs count, and it has {} uses", unit, counting, uses);
   }
-  for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log) {
-    const LogLine& line = logs_.line(log);
-    checked.expect(LogWord::unpack(pm::load(logs_.word(log))).count == line.count,
-                   "collecting log {}: another number of pairs in DRAM (E5)", log);
+  for_each_log([&](const LogSet& logs, CollectingLog log) {
+    const LogLine& line = log.line();
+    checked.expect(LogWord::unpack(pm::load(log.word())).count == line.count,
+                   "collecting log {}: another number of pairs in DRAM (E5)", log.name());
     for (unsigned i = 0; i < line.count; ++i) {
-      checked.expect(logs_.dead(log, i) == (line.print(i) == 0),
-                     "collecting log {}: pair {} is not as its fingerprint (E5)", log, i);
-      if (logs_.dead(log, i)) continue;
-      const Pair& pair = logs_.pairs(log)[i];
+      checked.expect(log.dead(i) == (line.print(i) == 0),
+                     "collecting log {}: pair {} is not as its fingerprint (E5)", log.name(), i);
+      if (log.dead(i)) continue;
+      const Pair& pair = log.pairs()[i];
       if (!check_pair(pair, checked)) continue;
-      checked.expect(shape_.log_of(hash_of_word(pair.key)) == log,
-                     "collecting log {}: pair {} belongs to another (E5)", log, i);
+      checked.expect(logs.log_of(hash_of_word(pair.key)).name() == log.name(),
+                     "collecting log {}: pair {} belongs to another (E5)", log.name(), i);
     }
-  }
+  });
 }
 
 template <class K>
@@ -150,9 +150,18 @@ template <class K>
 template <class Visit>
 void WordIndex<K>::for_each_own_block(Visit visit) const {
   visit(pool_.offset(&root_));
-  if (const pm::Offset area = logs_.block(); area != pm::kNull) visit(area);
+  if (const pm::Offset area = logs_.area().offset; area != pm::kNull) visit(area);
   backup_.for_each_block(visit);
   table_.for_each_block(visit);
+}
+
+/// Calls visit(logs, log) for all collecting logs.
+template <class K>
+template <class Visit>
+void WordIndex<K>::for_each_log(Visit visit) const {
+  const LogSet* logs = logs_.set();
+  if (logs == nullptr) return;
+  logs->for_each([&](CollectingLog log) { visit(*logs, log); });
 }
 
 /// Calls visit(pair) for all that count in the logs and in buckets that are warm, duplicates too.
@@ -173,11 +182,11 @@ void WordIndex<K>::for_each_warm_pair(Visit visit) const {
       }
     }
   });
-  for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log) {
+  for_each_log([&](const LogSet&, CollectingLog log) {
     for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
-      if (logs_.line(log).print(i) != 0) visit(logs_.pairs(log)[i]);
+      if (log.line().print(i) != 0) visit(log.pairs()[i]);
     }
-  }
+  });
 }
 
 /// Calls visit(ref) for pairs of the backup log that a flush which failed half-way has left on
@@ -185,14 +194,14 @@ void WordIndex<K>::for_each_warm_pair(Visit visit) const {
 template <class K>
 template <class Visit>
 void WordIndex<K>::for_each_in_flight(Visit visit) const {
-  for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log) {
-    const LogLine& line = logs_.line(log);
+  for_each_log([&](const LogSet&, CollectingLog log) {
+    const LogLine& line = log.line();
     const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
     for (unsigned i = line.flushed; in_flight != 0 && i < shape_.unit_pairs; ++i) {
       const BackupRef ref = backup_.ref(in_flight - 1, i);
       if (backup_.counts(ref)) visit(ref);
     }
-  }
+  });
 }
 
 template <class K>
@@ -255,8 +264,9 @@ IndexStats WordIndex<K>::stats() const {
   });
   std::int64_t blob_bytes = 0;
   std::uint64_t in_logs = 0;  // the rest of the logs' area is not the pairs'
-  for (unsigned log = 0; logs_.exist() && log < shape_.logs; ++log)
-    in_logs += LogWord::unpack(pm::load(logs_.word(log))).count;
+  for_each_log([&](const LogSet&, CollectingLog log) {
+    in_logs += LogWord::unpack(pm::load(log.word())).count;
+  });
   for_each_warm_pair([&](const Pair& pair) {
     ++stats.pairs;
     if (!all_inline())
@@ -268,7 +278,7 @@ IndexStats WordIndex<K>::stats() const {
                    (std::uint64_t{8} << table_.directory().depth) + in_logs * sizeof(Pair) +
                    static_cast<std::uint64_t>(blob_bytes);
   stats.dram_bytes = sizeof *this + arena_.bytes_in_use() + dram_.directory_bytes() +
-                     backup_.bytes() + logs_.bytes();
+                     backup_.bytes() + (logs_.set() != nullptr ? logs_.set()->bytes() : 0);
   stats.load_factor =
       static_cast<double>(stats.pairs) / static_cast<double>(stats.leaves * shape_.p_pairs);
   stats.relocations = static_cast<std::uint64_t>(relocations_.sum());

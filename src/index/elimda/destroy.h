@@ -33,8 +33,8 @@ class Destroyer {
     if (!Codec<K>::kInline || !codec_.is_inline()) free_strings();
     free_segments();
     free_chunks();
-    if (const pm::Offset area = pm::load(root_.log_area); area != pm::kNull)
-      free_by(root_.log_area, pm::kNull, area);
+    if (pm::load(root_.log_area) != pm::kNull)
+      free_by(root_.log_area, pm::kNull, logs_.area().offset);
     free_by(word_, pm::kNull, pool_.offset(&root_));
   }
 
@@ -64,19 +64,20 @@ class Destroyer {
   /// A log that was copied under its number owns nothing (E5).
   void free_logs() {
     logs_.open();
+    const LogSet& logs = *logs_.set();
     for (BackupLog::Unit unit = 0; unit < backup_.units(); ++unit) {
       const auto last = UnitWord::unpack(pm::load(backup_.words(unit)[shape_.unit_words() - 1]));
-      if (last.pack() == 0 || last.log >= shape_.logs) continue;
-      if (LogWord::unpack(pm::load(logs_.word(last.log))).number == last.number)
-        logs_.reset(last.log);
+      if (last.pack() == 0 || !logs.has(last.log)) continue;
+      const CollectingLog log = logs.named(last.log);
+      if (LogWord::unpack(pm::load(log.word())).number == last.number) log.reset();
     }
-    for (unsigned log = 0; log < shape_.logs; ++log) {
-      for (unsigned i = 0; i < logs_.line(log).count; ++i) {
-        if (logs_.dead(log, i)) continue;
-        const std::uint64_t bit = CollectingLogs::dead_bit(i);
-        kill({&logs_.dead_word(log, i), bit, bit}, logs_.pairs(log)[i]);
+    logs.for_each([&](CollectingLog log) {
+      for (unsigned i = 0; i < log.line().count; ++i) {
+        if (log.dead(i)) continue;
+        const std::uint64_t bit = CollectingLog::dead_bit(i);
+        kill({&log.dead_word(i), bit, bit}, log.pairs()[i]);
       }
-    }
+    });
   }
 
   void free_unit(BackupLog::Unit unit) {

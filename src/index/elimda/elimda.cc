@@ -7,6 +7,7 @@
 #include "index/elimda/get_many.h"
 #include "index/elimda/insert.h"
 #include "index/elimda/modify.h"
+#include "index/elimda/more_logs.h"
 #include "index/elimda/recovery.h"
 #include "index/elimda/relocate.h"
 #include "index/elimda/resumer.h"

@@ -13,6 +13,7 @@
 //   insert.h               insert_ahead, insert, put: to a collecting log, or to the backup log
 //   modify.h               update and erase, in all layers
 //   relocate.h             from the collecting logs to the DRAM table, from there to the PM table
+//   more_logs.h            more collecting logs, as the table grows
 //   smo.h                  segment split, directory doubling, removal of duplicates
 //   for_each.h             all pairs
 //   recovery.{h,cc}        what happens on open: creation
@@ -163,11 +164,8 @@ class WordIndex : public pool::OpenIndex {
 
   /// A collecting log that this thread has copied and must bring into the DRAM table.
   struct Flush {
-    unsigned log = 0;
     LogLine* line = nullptr;
     Unit unit = 0;
-
-    explicit operator bool() const { return line != nullptr; }
   };
 
   /// A pair on its way to another segment.
@@ -210,8 +208,8 @@ class WordIndex : public pool::OpenIndex {
   Found find_in_d(const Place& place, Key key, KeyHash hash) const;
   Found find_in_bucket(const Place& place, Key key, KeyHash hash) const;
   Found find_in_flight(const LogLine& line, Key key, KeyHash hash) const;
-  Found find_in_log(const LogLine& line, unsigned log, Key key, KeyHash hash) const;
-  Found find_in_logs(unsigned log, Key key, KeyHash hash) const;
+  Found find_in_log(CollectingLog log, Key key, KeyHash hash) const;
+  Found find_in_logs(CollectingLog log, Key key, KeyHash hash) const;
   Found find(Key key, KeyHash hash) const;
   Found find_from(Place place, Key key, KeyHash hash) const;
   Locked lock_bucket(KeyHash hash) const;
@@ -229,13 +227,12 @@ class WordIndex : public pool::OpenIndex {
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
   bool write_logged(Key key, KeyHash hash, NewValue value, Mode mode, const NewValue* expected);
   bool write_direct(Key key, KeyHash hash, NewValue value, Mode mode, const NewValue* expected);
-  std::optional<bool> append(Key key, KeyHash hash, NewValue value, Mode mode,
+  std::optional<bool> append(CollectingLog log, Key key, KeyHash hash, NewValue value, Mode mode,
                              std::uint32_t appends);
-  void append_counted(LogLine& line, unsigned log, Key key, KeyHash hash, NewValue value,
-                      Mode mode);
+  void append_counted(CollectingLog log, Key key, KeyHash hash, NewValue value, Mode mode);
   void store_integers(Pair& pair, Key key, NewValue value) const;
   void append_strings(Pair& pair, Key key, KeyHash hash, NewValue value, const pm::Change& commit);
-  void append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, NewValue value);
+  void append_pair(CollectingLog log, Key key, KeyHash hash, NewValue value);
   void add_direct(const Locked& locked, Key key, KeyHash hash, NewValue value);
   BackupRef reserve_direct();
   template <class Unlink>
@@ -249,15 +246,17 @@ class WordIndex : public pool::OpenIndex {
   Replaced replace(Key key, KeyHash hash, NewValue value, const NewValue* expected);
   Replaced replace_in_bucket(const Locked& locked, Key key, KeyHash hash, NewValue value,
                              const NewValue* expected);
-  Replaced replace_in_logs(unsigned log, Key key, KeyHash hash, NewValue value,
+  Replaced replace_in_logs(CollectingLog log, Key key, KeyHash hash, NewValue value,
                            const NewValue* expected);
   void set_value_in_p(Bucket& bucket, std::uint64_t& word, NewValue value);
   template <class Show>
   void set_value(std::uint64_t& word, NewValue value, Show show);
-  Found find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const;
-  bool erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash);
-  bool kill_in_log(unsigned log, Key key, KeyHash hash);
-  bool kill_in_flight(unsigned log, const Place& place, Key key, KeyHash hash);
+  std::optional<CollectingLog> lock_log(std::unique_lock<util::SpinLock>& lock, KeyHash hash) const;
+  Found find_locked(std::optional<CollectingLog> log, const Locked& locked, Key key,
+                    KeyHash hash) const;
+  bool erase_locked(std::optional<CollectingLog> log, const Locked& locked, Key key, KeyHash hash);
+  bool kill_in_log(CollectingLog log, Key key, KeyHash hash);
+  bool kill_in_flight(const LogLine& line, const Place& place, Key key, KeyHash hash);
   bool kill_in_d(const Place& place, Key key, KeyHash hash);
   bool kill_in_p(const Place& place, Key key, KeyHash hash);
   void kill_p_entry(const Place& place, unsigned entry);
@@ -266,9 +265,9 @@ class WordIndex : public pool::OpenIndex {
   void kill(const pm::Change& change, const Pair& pair, Unlink unlink);
 
   // relocate.h
-  bool begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
-                   unsigned log);
-  bool copy_to_backup(Flush& flush, unsigned log);
+  bool begin_flush(std::optional<Flush>& flush, std::unique_lock<util::SpinLock>& lock,
+                   CollectingLog log);
+  std::optional<Flush> copy_to_backup(CollectingLog log);
   void finish_flush(const Flush& flush) noexcept;
   void add_all_to_dram(const Flush& flush);
   void prefetch_buckets(const Flush& flush) const;
@@ -286,6 +285,11 @@ class WordIndex : public pool::OpenIndex {
   void clear_in_backup(std::span<const DPair> pairs);
   void clear_some_in_backup(std::span<const DPair> pairs);
   void drain_logs();
+
+  // more_logs.h
+  void grow_logs() noexcept;
+  void move_to_more_logs(const LogSet& from, unsigned depth);
+  void copy_pairs(const LogSet& from, const LogSet& to) const;
 
   // smo.h
   bool split(Segment& segment, unsigned full);
@@ -309,10 +313,10 @@ class WordIndex : public pool::OpenIndex {
   struct EachBatch;
   void begin_segment(Cursor& cursor) const;
   static bool within(const Cursor& cursor, KeyHash hash);
-  bool advance(Cursor& cursor, const Segment& segment) const;
+  bool advance(Cursor& cursor, const LogSet* logs, const Segment& segment) const;
   template <class V>
   bool read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V>& values) const;
-  std::vector<Hashed<K>> pairs_of_log(unsigned log, const Cursor& cursor) const;
+  std::vector<Hashed<K>> pairs_of_log(CollectingLog log, const Cursor& cursor) const;
   std::vector<Hashed<K>> pairs_of_bucket(const Place& place) const;
 
   // recovery.h
@@ -334,6 +338,8 @@ class WordIndex : public pool::OpenIndex {
   std::vector<ColdPair> cold_pairs(const Segment& segment) const;
   void add_cold_pairs(std::vector<ColdPair>& pairs, const Segment& segment,
                       const ColdSorted& sorted) const;
+  void add_cold_logs(std::vector<ColdPair>& pairs, const Segment& segment, const Cold& cold,
+                     unsigned depth) const;
   const ColdSorted& sorted_pairs(const Cold& cold, unsigned log) const;
   void add_sorted(ColdSorted& pairs, Unit unit, std::uint64_t copy) const;
   void add_cold_pair(std::vector<ColdPair>& pairs, const Segment& segment, BackupRef ref,
@@ -352,6 +358,8 @@ class WordIndex : public pool::OpenIndex {
   bool check_pair(const Pair& pair, Checked& checked) const;
   template <class Visit>
   void for_each_warm_pair(Visit visit) const;
+  template <class Visit>
+  void for_each_log(Visit visit) const;
   template <class Visit>
   void for_each_in_flight(Visit visit) const;
   template <class Visit>
@@ -377,6 +385,9 @@ class WordIndex : public pool::OpenIndex {
   PmTable table_;
   mutable DramTable dram_;
   double recovery_seconds_ = 0;
+
+  std::mutex growing_logs_;
+  unsigned no_room_at_ = 0;  // segments when more logs were wanted last, in vain
 
   /// Where a thread's next pair goes if there are no collecting logs.
   struct alignas(util::kCacheLine) OpenUnit {

@@ -235,7 +235,7 @@ TEST(ElimDa, KeepsLittleInDram) {
   for (Number i = 0; i < kPairs; ++i) map->insert_ahead(i, i);
   while (!map.core().reclaimer().drain()) continue;  // what was replaced is not what is kept
   const IndexStats stats = map->stats();
-  const std::uint64_t of_fingerprints = 2 * kPairs, of_logs = TestAccess::logs(*map).bytes();
+  const std::uint64_t of_fingerprints = 2 * kPairs, of_logs = TestAccess::log_set(*map).bytes();
   EXPECT_LT((stats.dram_bytes - of_fingerprints - of_logs) / stats.leaves, 280u);
 }
 

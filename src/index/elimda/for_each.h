@@ -2,7 +2,8 @@
 // collecting logs, then those of its buckets. Pairs move from logs to buckets, so a pair that is
 // present all the time is seen. Pairs that were shown from the logs are skipped in the buckets. A
 // segment that splits during the call has been seen up to a bucket, and its halves are seen from
-// that bucket on.
+// that bucket on. If the index gets more logs during the call, those are shown next that have the
+// hashes which come next.
 //
 // Pairs of a bucket are copied under a guard and shown without one (index/common/batch.h), in the
 // order of their hashes. So a large bucket can be shown in parts, also if its segment splits
@@ -55,9 +56,8 @@ struct WordIndex<K>::Cursor {
   std::uint64_t end = 0;    ///< hash where it ended when it was begun; 0: the last one
   std::uint64_t at = 0;     ///< hash of what is next, of this bucket or log
   unsigned bucket = 0;
-  bool begun = false;    ///< the segment
-  bool in_logs = false;  ///< log `log` is next
-  unsigned log = 0;
+  bool begun = false;      ///< the segment
+  bool in_logs = false;    ///< a log is next
   std::optional<K> from;   ///< of keys whose hash is `at`, those below it have been shown
   std::vector<K> of_logs;  ///< keys that were shown of its logs; sorted once it is complete
 };
@@ -88,7 +88,7 @@ auto WordIndex<K>::pairs_of_bucket(const Place& place) const -> std::vector<Hash
 
 /// The keys of a log that a segment is responsible for, and what lookups find of them.
 template <class K>
-auto WordIndex<K>::pairs_of_log(unsigned log, const Cursor& cursor) const
+auto WordIndex<K>::pairs_of_log(CollectingLog log, const Cursor& cursor) const
     -> std::vector<Hashed<K>> {
   std::vector<Hashed<K>> pairs;
   const auto add = [&](Word word) {
@@ -97,9 +97,9 @@ auto WordIndex<K>::pairs_of_log(unsigned log, const Cursor& cursor) const
     if (!within(cursor, hash)) return;
     if (const Found found = find(key, hash)) pairs.push_back({hash, key, found.value});
   };
-  const LogLine& line = logs_.line(log);
+  const LogLine& line = log.line();
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
-    if (line.print(i) != 0) add(pm::load(logs_.pairs(log)[i].key));
+    if (line.print(i) != 0) add(pm::load(log.pairs()[i].key));
   }
   const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
   for (unsigned i = 0; in_flight != 0 && i < shape_.unit_pairs; ++i) {
@@ -116,8 +116,7 @@ void WordIndex<K>::begin_segment(Cursor& cursor) const {
   cursor.at = cursor.first;
   cursor.bucket = 0;
   cursor.begun = true;
-  cursor.in_logs = logs_.exist();
-  cursor.log = shape_.log_of({cursor.first});
+  cursor.in_logs = logs_.set() != nullptr;
   cursor.of_logs.clear();
 }
 
@@ -128,14 +127,17 @@ bool WordIndex<K>::within(const Cursor& cursor, KeyHash hash) {
   return hash.bits >= cursor.at && hash.bits <= cursor.end - 1;
 }
 
-/// Goes on to the next log, or part of a segment; false if there is none. `segment` has been shown.
+/// Goes on to the next log, or part of a segment; false if there is none. What has been shown is
+/// the log of these that has the hash `at`, or else `segment`.
 template <class K>
-bool WordIndex<K>::advance(Cursor& cursor, const Segment& segment) const {
+bool WordIndex<K>::advance(Cursor& cursor, const LogSet* logs, const Segment& segment) const {
   cursor.from.reset();
   if (cursor.in_logs) {
+    cursor.at = logs->next_hash(cursor.at);
+    if (cursor.at - 1 < cursor.end - 1) return true;  // 0 is behind all others
+    cursor.in_logs = false;
     cursor.at = cursor.first;
-    cursor.in_logs = cursor.log++ < shape_.log_of({cursor.end - 1});
-    if (!cursor.in_logs) std::sort(cursor.of_logs.begin(), cursor.of_logs.end());
+    std::sort(cursor.of_logs.begin(), cursor.of_logs.end());
     return true;
   }
   if (segment.next_hash() - 1 < cursor.end - 1) {  // 0 is behind all others
@@ -156,9 +158,10 @@ bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V
   const epoch::Guard guard;
   if (!cursor.begun) begin_segment(cursor);
   Segment& segment = dram_.segment_of({cursor.at});
+  const LogSet* logs = logs_.set();
   const std::vector<Hashed<K>> pairs =
       cursor.in_logs
-          ? pairs_of_log(cursor.log, cursor)
+          ? pairs_of_log(logs->log_of({cursor.at}), cursor)
           : pairs_of_bucket({&segment, cursor.bucket, &bucket_of(segment, cursor.bucket)});
   batch.clear();
   std::size_t next = 0;
@@ -175,7 +178,7 @@ bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V
   }
   batch.copy_pairs(pool_, values, kShownAtOnce);
   pool_.require_usable();  // what was read may have been there before a sync failed
-  if (batch.complete() && next == pairs.size()) return advance(cursor, segment);
+  if (batch.complete() && next == pairs.size()) return advance(cursor, logs, segment);
   cursor.from = K(batch.complete() ? pairs[next].key : batch.next_key());
   cursor.at = hash_of(Key(*cursor.from)).bits;
   return true;

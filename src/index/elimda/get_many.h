@@ -42,7 +42,8 @@ void WordIndex<K>::prefetch_pair(const Place& place, KeyHash hash) const {
         __builtin_prefetch(&p_pair(place, code_.slot(entry)));
         return true;
       });
-  if (!any && logs_.exist()) __builtin_prefetch(&logs_.line(shape_.log_of(hash)));
+  const LogSet* logs = logs_.set();
+  if (!any && logs != nullptr) __builtin_prefetch(&logs->log_of(hash).line());
 }
 
 }  // namespace perdix::detail::index::elimda

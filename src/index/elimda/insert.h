@@ -26,17 +26,17 @@ bool WordIndex<K>::write(Key key, NewValue value, Mode mode, const NewValue* exp
   return retry_when_full(pool_, [&] {
     const epoch::Guard guard;
     const KeyHash hash = hash_of(key);
-    return logs_.exist() ? write_logged(key, hash, value, mode, expected)
-                         : write_direct(key, hash, value, mode, expected);
+    return logs_.set() != nullptr ? write_logged(key, hash, value, mode, expected)
+                                  : write_direct(key, hash, value, mode, expected);
   });
 }
 
 template <class K>
 [[gnu::always_inline]] inline bool WordIndex<K>::write_logged(Key key, KeyHash hash, NewValue value,
                                                               Mode mode, const NewValue* expected) {
-  const LogLine& line = logs_.line(shape_.log_of(hash));
   for (;;) {
-    const std::uint32_t appends = line.appends.load(std::memory_order_acquire);
+    const CollectingLog log = logs_.set()->log_of(hash);
+    const std::uint32_t appends = log.line().appends.load(std::memory_order_acquire);
     if (mode != Mode::ahead) {
       if (find(key, hash)) {
         if (mode == Mode::insert) return false;
@@ -46,50 +46,53 @@ template <class K>
       }
       if (mode == Mode::update) return false;
     }
-    if (const std::optional<bool> done = append(key, hash, value, mode, appends)) return *done;
+    if (const std::optional<bool> done = append(log, key, hash, value, mode, appends)) return *done;
   }
 }
 
 /// Appends a pair to its log, and flushes the log first if it is full. Returns true once the pair
 /// is in the log. Returns nothing, without an effect on the key, if the caller has to look the key
 /// up again: another pair was appended since the caller read `appends` (insert_ahead does not
-/// care), or this call had to wait for an earlier flush of the log or complete it.
+/// care), this call had to wait for an earlier flush of the log or complete it, or the log was
+/// retired.
 template <class K>
-std::optional<bool> WordIndex<K>::append(Key key, KeyHash hash, NewValue value, Mode mode,
-                                         std::uint32_t appends) {
-  const unsigned log = shape_.log_of(hash);
-  LogLine& line = logs_.line(log);
+std::optional<bool> WordIndex<K>::append(CollectingLog log, Key key, KeyHash hash, NewValue value,
+                                         Mode mode, std::uint32_t appends) {
+  LogLine& line = log.line();
   std::unique_lock lock(line.lock);
   if (mode != Mode::ahead && line.appends.load(std::memory_order_relaxed) != appends) {
     pm::on_step("elimda: an insert looks again");
     return std::nullopt;
   }
-  Flush flush;
-  if (line.count == shape_.unit_pairs && !begin_flush(flush, lock, line, log)) return std::nullopt;
+  std::optional<Flush> flush;
+  if (line.count == shape_.unit_pairs && !begin_flush(flush, lock, log)) return std::nullopt;
   try {
-    append_counted(line, log, key, hash, value, mode);
+    append_counted(log, key, hash, value, mode);
   } catch (...) {
     lock.unlock();
-    if (flush) finish_flush(flush);
+    if (flush) finish_flush(*flush);
     throw;
   }
   lock.unlock();
-  if (flush) finish_flush(flush);
+  if (flush) {
+    finish_flush(*flush);
+    grow_logs();
+  }
   return true;
 }
 
 template <class K>
-[[gnu::always_inline]] inline void WordIndex<K>::append_counted(LogLine& line, unsigned log,
-                                                                Key key, KeyHash hash,
-                                                                NewValue value, Mode mode) {
+[[gnu::always_inline]] inline void WordIndex<K>::append_counted(CollectingLog log, Key key,
+                                                                KeyHash hash, NewValue value,
+                                                                Mode mode) {
   if (mode == Mode::ahead) {
-    append_pair(line, log, key, hash, value);
+    append_pair(log, key, hash, value);
     // The pair may be a duplicate, so the next size() counts again. append_pair() ends with a full
     // barrier: if a concurrent count has missed the pair, this load sees the state that it has set.
     if (count_state_.load() != CountState::unknown) count_state_.store(CountState::unknown);
   } else {
     CountedWrite write(begun_);
-    append_pair(line, log, key, hash, value);
+    append_pair(log, key, hash, value);
     write.done(added_);
   }
 }
@@ -107,10 +110,11 @@ void WordIndex<K>::store_integers(Pair& pair, Key key, NewValue value) const {
 /// it is visible, in the order of the stores: so nothing is flushed. The barrier of `appends` makes
 /// the commit visible before the call returns.
 template <class K>
-void WordIndex<K>::append_pair(LogLine& line, unsigned log, Key key, KeyHash hash, NewValue value) {
+void WordIndex<K>::append_pair(CollectingLog log, Key key, KeyHash hash, NewValue value) {
+  LogLine& line = log.line();
   const unsigned i = line.count;
-  Pair& pair = logs_.pairs(log)[i];
-  std::uint64_t& word = logs_.word(log);
+  Pair& pair = log.pairs()[i];
+  std::uint64_t& word = log.word();
   auto head = LogWord::unpack(pm::load(word));
   head.count = static_cast<std::uint16_t>(i + 1);
   if (all_inline()) {

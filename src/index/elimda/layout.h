@@ -3,7 +3,7 @@
 //
 // Invariants, which check.h verifies and recovery relies on. They hold at every crash point:
 //   E1. The index's root word is the offset of the root block. Its shape never changes, nor does
-//       the seed of its hashes.
+//       the seed of its hashes. `log_area` says how many logs there are, if their number grows.
 //   E2. The directory has 2^depth entries, of which only *leaders* count: entry 0, and behind a
 //       leader of depth d the entry 2^(depth - d) further on. A leader names the segment of all
 //       hashes that begin with its number's first d bits. So one store of a leader splits a
@@ -11,7 +11,8 @@
 //   E3. A pair of a segment counts if its live bit is set. It lies in the bucket that its hash
 //       says. Pairs of one key are in the order in which they came.
 //   E4. A pair of a backup unit counts if its bit in the unit's word is set. Units of one log
-//       are in the order of their numbers. A unit without such bits is free.
+//       are in the order of their numbers. A unit without such bits is free. Where the number of
+//       logs grows, units of fewer logs are older than those of more logs.
 //   E5. A pair of a collecting log counts if it is below the log's count and not marked dead. A
 //       log whose number a unit of the same log has was copied to that unit, and counts as
 //       empty.
@@ -44,21 +45,23 @@ struct alignas(16) Pair {
 struct Root {
   static constexpr std::uint64_t kMagic = 0x3254'4f4f'5241'4445;          // "EDAROOT2"
   static constexpr std::uint64_t kUnseededMagic = 0x3154'4f4f'5241'4445;  // "EDAROOT1"
+  static constexpr std::uint64_t kGrowingMagic = 0x3354'4f4f'5241'4445;   // "EDAROOT3"
 
   std::uint64_t magic;
-  std::uint32_t logs;             ///< collecting logs, a power of two
+  std::uint32_t logs;             ///< collecting logs, a power of two; kGrowingMagic: the most
   std::uint32_t unit_pairs;       ///< pairs of a media unit, a collecting log and a backup unit
   std::uint32_t d_pairs;          ///< pairs of a D-bucket, a multiple of unit_pairs
   std::uint32_t p_pairs;          ///< pairs of a P-bucket, a multiple of d_pairs
   std::uint32_t segment_buckets;  ///< P-buckets of a segment
   std::uint32_t zero;
   std::uint64_t directory;  ///< a Reference; the commit word of doubling
-  pm::Offset log_area;      ///< 0: none yet
+  std::uint64_t log_area;   ///< 0: none yet; an offset; kGrowingMagic: a Reference, 2^depth logs
   pm::Offset chunks;        ///< the newest chunk of the backup log; 0: none
   std::uint64_t seed;       ///< of hashes; 0 if the magic number is that of a root without one
 };
 
-/// Offset of a directory or a segment, and its depth. One store changes both. offset | depth << 48.
+/// Offset of a directory, a segment or the logs, and their depth. One store changes both.
+/// offset | depth << 48.
 struct Reference {
   pm::Offset offset = pm::kNull;
   unsigned depth = 0;
@@ -101,7 +104,7 @@ struct UnitWord {
   static constexpr std::uint16_t kNoLog = 0xffff;  ///< pairs of many logs, no two of one key
 
   std::uint16_t valid = 0;
-  std::uint16_t log = 0;
+  std::uint16_t log = 0;     ///< Shape::log_name()
   std::uint32_t number = 0;  ///< of the log, when it was copied
 
   constexpr std::uint64_t pack() const noexcept {

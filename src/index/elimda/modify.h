@@ -20,11 +20,12 @@ template <class K>
 auto WordIndex<K>::replace(Key key, KeyHash hash, NewValue value, const NewValue* expected)
     -> Replaced {
   const Replaced in_bucket = replace_in_bucket(lock_bucket(hash), key, hash, value, expected);
-  if (in_bucket != Replaced::absent || !logs_.exist()) return in_bucket;
+  if (in_bucket != Replaced::absent || logs_.set() == nullptr) return in_bucket;
   pm::on_step("elimda: an update goes on to the logs");
-  const unsigned log = shape_.log_of(hash);
-  const std::lock_guard lock(logs_.line(log).lock);
-  const Locked locked = lock_bucket(hash);  // it may have come into the bucket in between
+  const CollectingLog log = logs_.set()->log_of(hash);
+  const std::lock_guard lock(log.line().lock);
+  if (log.line().retired) return Replaced::absent;  // the caller looks again
+  const Locked locked = lock_bucket(hash);          // it may have come into the bucket in between
   const Replaced now = replace_in_bucket(locked, key, hash, value, expected);
   return now == Replaced::absent ? replace_in_logs(log, key, hash, value, expected) : now;
 }
@@ -62,7 +63,7 @@ void WordIndex<K>::set_value_in_p(Bucket& bucket, std::uint64_t& word, NewValue 
 
 /// The caller holds the lock of the log, and of the key's bucket, which does not have the key.
 template <class K>
-auto WordIndex<K>::replace_in_logs(unsigned log, Key key, KeyHash hash, NewValue value,
+auto WordIndex<K>::replace_in_logs(CollectingLog log, Key key, KeyHash hash, NewValue value,
                                    const NewValue* expected) -> Replaced {
   const Found found = find_in_logs(log, key, hash);
   if (!found) return Replaced::absent;
@@ -95,9 +96,8 @@ bool WordIndex<K>::erase_word(Key key, const NewValue* expected) {
   const KeyHash hash = hash_of(key);
   const epoch::Guard guard;
   if (!find(key, hash)) return false;
-  const unsigned log = shape_.log_of(hash);
   std::unique_lock<util::SpinLock> lock;
-  if (logs_.exist()) lock = std::unique_lock(logs_.line(log).lock);
+  const std::optional<CollectingLog> log = lock_log(lock, hash);
   const Locked locked = lock_bucket(hash);
   if (expected != nullptr) {
     const Found first = find_locked(log, locked, key, hash);
@@ -109,21 +109,36 @@ bool WordIndex<K>::erase_word(Key key, const NewValue* expected) {
   return true;
 }
 
+/// Locks the log of a hash; returns nothing if the index has no logs.
+template <class K>
+auto WordIndex<K>::lock_log(std::unique_lock<util::SpinLock>& lock, KeyHash hash) const
+    -> std::optional<CollectingLog> {
+  while (const LogSet* logs = logs_.set()) {
+    const CollectingLog log = logs->log_of(hash);
+    lock = std::unique_lock(log.line().lock);
+    if (!log.line().retired) return log;
+    pm::on_step("elimda: a writer meets a log that is retired");
+    lock.unlock();
+  }
+  return std::nullopt;
+}
+
 /// The first pair of a key whose log and bucket are locked.
 template <class K>
-auto WordIndex<K>::find_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) const
-    -> Found {
+auto WordIndex<K>::find_locked(std::optional<CollectingLog> log, const Locked& locked, Key key,
+                               KeyHash hash) const -> Found {
   if (const Found found = find_in_bucket(locked, key, hash)) return found;
-  return logs_.exist() ? find_in_logs(log, key, hash) : Found{};
+  return log ? find_in_logs(*log, key, hash) : Found{};
 }
 
 /// With the locks of the key's log and its bucket. False if the key is not there.
 template <class K>
-bool WordIndex<K>::erase_locked(unsigned log, const Locked& locked, Key key, KeyHash hash) {
+bool WordIndex<K>::erase_locked(std::optional<CollectingLog> log, const Locked& locked, Key key,
+                                KeyHash hash) {
   bool any = false;
-  if (logs_.exist()) {
-    any |= kill_in_log(log, key, hash);
-    any |= kill_in_flight(log, locked, key, hash);
+  if (log) {
+    any |= kill_in_log(*log, key, hash);
+    any |= kill_in_flight(log->line(), locked, key, hash);
     if (any) pm::on_step("elimda: an erase goes on to the bucket");
   }
   any |= kill_in_d(locked, key, hash);
@@ -132,16 +147,16 @@ bool WordIndex<K>::erase_locked(unsigned log, const Locked& locked, Key key, Key
 }
 
 template <class K>
-bool WordIndex<K>::kill_in_log(unsigned log, Key key, KeyHash hash) {
-  LogLine& line = logs_.line(log);
+bool WordIndex<K>::kill_in_log(CollectingLog log, Key key, KeyHash hash) {
+  LogLine& line = log.line();
   const LogLine::Print print = LogLine::print_of(hash.signature());
   bool any = false;
   for (unsigned i = line.count; i > 0; --i) {
     if (line.print(i - 1) != print) continue;
-    const Pair& pair = logs_.pairs(log)[i - 1];
+    const Pair& pair = log.pairs()[i - 1];
     if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
-    const std::uint64_t bit = CollectingLogs::dead_bit(i - 1);
-    kill({&logs_.dead_word(log, i - 1), bit, bit}, {pm::load(pair.key), pm::load(pair.value)},
+    const std::uint64_t bit = CollectingLog::dead_bit(i - 1);
+    kill({&log.dead_word(i - 1), bit, bit}, {pm::load(pair.key), pm::load(pair.value)},
          [&] { line.set_print(i - 1, 0); });
     any = true;
   }
@@ -151,8 +166,8 @@ bool WordIndex<K>::kill_in_log(unsigned log, Key key, KeyHash hash) {
 /// In the unit that is on its way to the DRAM table. Pairs of it that have come to the bucket are
 /// killed there, too: they have the same strings.
 template <class K>
-bool WordIndex<K>::kill_in_flight(unsigned log, const Place& place, Key key, KeyHash hash) {
-  const std::uint32_t in_flight = logs_.line(log).in_flight.load(std::memory_order_acquire);
+bool WordIndex<K>::kill_in_flight(const LogLine& line, const Place& place, Key key, KeyHash hash) {
+  const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
   if (in_flight == 0) return false;
   bool any = false;
   for (unsigned i = shape_.unit_pairs; i > 0; --i) {

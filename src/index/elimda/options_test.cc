@@ -36,6 +36,9 @@ ElimDaOptions options_of(std::uint32_t logs, std::uint32_t unit, std::uint32_t d
 
 const std::vector<Case> kLayouts = {
     {"defaults", {}},
+    {"growing_logs_of_cache_lines", options_of(0, 64, 4, 16, 16)},
+    {"growing_logs_of_pages", options_of(0, 4096, 256, 4096, 16)},
+    {"usual_logs", options_of(8192, 256, 16, 256, 16)},
     {"one_log", options_of(1, 256, 16, 256, 16)},
     {"most_logs", options_of(32768, 256, 16, 256, 16)},
     {"cache_lines", options_of(8192, 64, 4, 256, 16)},
@@ -96,7 +99,6 @@ INSTANTIATE_TEST_SUITE_P(AtBounds, Layouts, ::testing::ValuesIn(kLayouts),
 
 TEST(ElimDaOptions, BeyondTheirBoundsAreRefusedAndNothingIsCreated) {
   const std::vector<Case> refused = {
-      {"no log", options_of(0, 256, 16, 256, 16)},
       {"three logs", options_of(3, 256, 16, 256, 16)},
       {"too many logs", options_of(65536, 256, 16, 256, 16)},
       {"a unit of no device", options_of(8192, 128, 16, 256, 16)},

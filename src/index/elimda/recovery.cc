@@ -20,7 +20,8 @@ bool is_power(std::uint64_t number) { return std::has_single_bit(number); }
 constexpr std::uint32_t kMinPmPairs = 16, kMaxPmPairs = 4096;
 
 bool possible(const Shape& shape) {
-  return is_power(shape.logs) && shape.logs <= 32768 && is_power(shape.unit_pairs) &&
+  const unsigned most = shape.logs_grow ? Shape::kMaxGrowingLogs : Shape::kMaxLogs;
+  return is_power(shape.logs) && shape.logs <= most && is_power(shape.unit_pairs) &&
          shape.unit_pairs >= 4 && shape.unit_pairs <= Shape::kMaxUnitPairs &&
          is_power(shape.d_pairs) && shape.d_pairs >= shape.unit_pairs && is_power(shape.p_pairs) &&
          shape.p_pairs >= 2 * shape.d_pairs && shape.p_pairs >= kMinPmPairs &&
@@ -50,7 +51,8 @@ pm::Offset make_table(pool::PoolCore& pool, alloc::Session& session, const Shape
 /// A small pool has fewer collecting logs: they take at most a sixty-fourth of its greatest size.
 Shape fit(Shape shape, std::uint64_t max_size) {
   constexpr unsigned kFewest = 4, kShare = 64;
-  while (shape.logs > kFewest && shape.log_area_bytes() > max_size / kShare) shape.logs /= 2;
+  while (shape.logs > kFewest && shape.log_area_bytes(shape.logs) > max_size / kShare)
+    shape.logs /= 2;
   return shape;
 }
 
@@ -58,7 +60,7 @@ Shape fit(Shape shape, std::uint64_t max_size) {
 void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   alloc::Session session = pool.allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Root));
-  const Root root{Root::kMagic,
+  const Root root{shape.logs_grow ? Root::kGrowingMagic : Root::kMagic,
                   shape.logs,
                   shape.unit_pairs,
                   shape.d_pairs,
@@ -83,12 +85,13 @@ Shape shape_from(const IndexOptions& options) {
   if (wanted.fingerprint_bits > 16)
     throw_invalid("fingerprint_bits", wanted.fingerprint_bits, "at most 16");
   Shape shape;
-  shape.logs = wanted.collecting_logs;
+  shape.logs_grow = wanted.collecting_logs == 0;
+  if (!shape.logs_grow) shape.logs = wanted.collecting_logs;
   shape.unit_pairs = wanted.media_unit / sizeof(Pair);
   shape.d_pairs = std::max(wanted.d_bucket_pairs, shape.unit_pairs);
   shape.p_pairs = std::max({wanted.p_bucket_pairs, 2 * shape.d_pairs, kMinPmPairs});
-  if (!is_power(shape.logs) || shape.logs > 32768)
-    throw_invalid("collecting_logs", shape.logs, "a power of two, at most 32768");
+  if (!is_power(shape.logs) || shape.logs > Shape::kMaxLogs)
+    throw_invalid("collecting_logs", shape.logs, "0 or a power of two, at most 32768");
   if (!is_power(shape.d_pairs) || shape.d_pairs > kMaxPmPairs / 2)
     throw_invalid("d_bucket_pairs", shape.d_pairs, "a power of two, at most 2048");
   if (!is_power(shape.p_pairs) || shape.p_pairs > kMaxPmPairs)
@@ -99,11 +102,17 @@ Shape shape_from(const IndexOptions& options) {
 }
 
 Shape shape_of(const pool::PoolCore& pool, const Root& root) {
-  const Shape shape{root.logs,    root.unit_pairs,      root.d_pairs,
-                    root.p_pairs, root.segment_buckets, root.seed};
-  const std::uint64_t magic = shape.seed != 0 ? Root::kMagic : Root::kUnseededMagic;
-  if (pm::load(root.magic) != magic || !possible(shape))
-    pool::throw_corrupt(pool, "a root", pool.offset(&root));
+  const std::uint64_t magic = pm::load(root.magic);
+  const Shape shape{root.logs,
+                    root.unit_pairs,
+                    root.d_pairs,
+                    root.p_pairs,
+                    root.segment_buckets,
+                    root.seed,
+                    magic == Root::kGrowingMagic};
+  const bool known =
+      shape.seed == 0 ? magic == Root::kUnseededMagic : magic == Root::kMagic || shape.logs_grow;
+  if (!known || !possible(shape)) pool::throw_corrupt(pool, "a root", pool.offset(&root));
   return shape;
 }
 

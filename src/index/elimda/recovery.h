@@ -48,12 +48,12 @@ void WordIndex<K>::open(const IndexOptions& options) {
   backup_.open();
   const bool had_logs = pm::load(root_.log_area) != pm::kNull;
   if (had_logs || !volatile_caches_) {
-    if (!had_logs) retry_when_full(pool_, [&] { logs_.create(); });
+    if (!had_logs) retry_when_full(pool_, [&] { logs_.create(segments_.load()); });
     logs_.open();
     finish_copied_logs();
   }
   make_cold();
-  if (logs_.exist()) use_logs();
+  if (logs_.set() != nullptr) use_logs();
   start_resuming(options.resume_in_background);
   entry_.emplace(pool_.open_indexes(), *this);
 }
@@ -76,16 +76,19 @@ void WordIndex<K>::load_segments() {
 /// them.
 template <class K>
 void WordIndex<K>::finish_copied_logs() {
+  const LogSet& logs = *logs_.set();
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
-    const unsigned log = UnitWord::unpack(pm::load(backup_.words(unit)[0])).log;
-    if (log == UnitWord::kNoLog || pm::load(backup_.words(unit)[0]) == 0) continue;
-    if (log >= shape_.logs)
+    const std::uint16_t name = UnitWord::unpack(pm::load(backup_.words(unit)[0])).log;
+    if (name == UnitWord::kNoLog || pm::load(backup_.words(unit)[0]) == 0) continue;
+    if (name > logs.log(logs.count() - 1).name())
       pool::throw_corrupt(pool_, "a backup unit", pool_.offset(backup_.words(unit)));
-    const auto head = LogWord::unpack(pm::load(logs_.word(log)));
-    const unsigned copied = words_with(unit, log, head.number);
+    if (!logs.has(name)) continue;  // of fewer logs: complete
+    const CollectingLog log = logs.named(name);
+    const auto head = LogWord::unpack(pm::load(log.word()));
+    const unsigned copied = words_with(unit, name, head.number);
     if (head.count == 0 || copied == 0) continue;
     if (copied == shape_.unit_words())
-      logs_.reset(log);
+      log.reset();
     else
       empty(unit);
   }
@@ -117,14 +120,14 @@ void WordIndex<K>::empty(Unit unit) {
 /// The fingerprints of pairs in collecting logs; or no logs, where they may not be used.
 template <class K>
 void WordIndex<K>::use_logs() {
-  for (unsigned log = 0; log < shape_.logs; ++log) {
-    LogLine& line = logs_.line(log);
+  logs_.set()->for_each([&](CollectingLog log) {
+    LogLine& line = log.line();
     for (unsigned i = 0; i < line.count; ++i) {
-      if (logs_.dead(log, i)) continue;
-      const Signature signature = signature_of(pm::load(logs_.pairs(log)[i].key));
+      if (log.dead(i)) continue;
+      const Signature signature = signature_of(pm::load(log.pairs()[i].key));
       line.set_print(i, LogLine::print_of(signature));
     }
-  }
+  });
   if (!volatile_caches_) return;
   retry_when_full(pool_, [&] { drain_logs(); });
   logs_.stop_using();

@@ -18,12 +18,18 @@ namespace perdix::detail::index::elimda {
 /// Copies a full log to the backup log and empties it. The caller holds `lock`, the lock of the
 /// log. Returns true with the log empty and still locked; `flush` then names the copy, which the
 /// caller passes to finish_flush() once it has released the lock, or is empty if no pair of the log
-/// counted. Returns false with the log unlocked and unchanged if an earlier flush was in the way:
-/// this call has waited for it, or has completed it if it had failed half-way. Then the caller
-/// begins again. Throws out_of_space, bad_alloc: then the log is unchanged.
+/// counted. Returns false with the log unlocked and unchanged if it is retired, or an earlier flush
+/// was in the way: this call has waited for it, or has completed it if it had failed half-way. Then
+/// the caller begins again. Throws out_of_space, bad_alloc: then the log is unchanged.
 template <class K>
-bool WordIndex<K>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& lock, LogLine& line,
-                               unsigned log) {
+bool WordIndex<K>::begin_flush(std::optional<Flush>& flush, std::unique_lock<util::SpinLock>& lock,
+                               CollectingLog log) {
+  LogLine& line = log.line();
+  if (line.retired) {
+    pm::on_step("elimda: a writer meets a log that is retired");
+    lock.unlock();
+    return false;
+  }
   if (!line.flushing.try_lock()) {
     pm::on_step("elimda: a flush waits for another");
     lock.unlock();
@@ -37,11 +43,12 @@ bool WordIndex<K>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& l
       // An earlier flush failed half-way. Its pairs are older than those of the log, so they must
       // come into the DRAM table first.
       lock.unlock();
-      add_all_to_dram({log, &line, in_flight - 1});
+      add_all_to_dram({&line, in_flight - 1});
       line.flushing.unlock();
       return false;
     }
-    if (copy_to_backup(flush, log)) return true;
+    flush = copy_to_backup(log);
+    if (flush) return true;
   } catch (...) {
     line.flushing.unlock();
     throw;
@@ -51,21 +58,21 @@ bool WordIndex<K>::begin_flush(Flush& flush, std::unique_lock<util::SpinLock>& l
 }
 
 /// Copies the pairs of a log that count to a unit, which becomes visible as in flight, and empties
-/// the log. Returns false if no pair counts; then there is no copy, but the log is emptied, too.
+/// the log. Returns nothing if no pair counts; then there is no copy, but the log is emptied, too.
 /// The caller holds `flushing`, and keeps others from appending.
 template <class K>
-bool WordIndex<K>::copy_to_backup(Flush& flush, unsigned log) {
-  LogLine& line = logs_.line(log);
+auto WordIndex<K>::copy_to_backup(CollectingLog log) -> std::optional<Flush> {
+  LogLine& line = log.line();
   unsigned counting = 0;
-  for (unsigned i = 0; i < line.count; ++i) counting += !logs_.dead(log, i);
+  for (unsigned i = 0; i < line.count; ++i) counting += !log.dead(i);
   if (counting == 0) {
     line.moves.fetch_add(1);  // the log's slots are about to be used again
-    logs_.reset(log);
-    return false;
+    log.reset();
+    return std::nullopt;
   }
   const Unit unit = backup_.take();
   backup_.count(unit, counting);
-  const Pair* const from = logs_.pairs(log);
+  const Pair* const from = log.pairs();
   std::array<Pair, Shape::kMaxUnitPairs> pairs;
   for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
     const bool counts = i < line.count;
@@ -74,11 +81,11 @@ bool WordIndex<K>::copy_to_backup(Flush& flush, unsigned log) {
   // stream() stores word by word: a late reader of the unit's earlier pairs may still read it.
   pm().stream(backup_.pairs(unit), pairs.data(), shape_.unit_bytes());
   pm().fence();  // before bits say that the pairs count
-  const auto number = LogWord::unpack(pm::load(logs_.word(log))).number;
+  const auto number = LogWord::unpack(pm::load(log.word())).number;
   for (unsigned w = 0; w < shape_.unit_words(); ++w) {
-    UnitWord word{0, static_cast<std::uint16_t>(log), number};
+    UnitWord word{0, log.name(), number};
     for (unsigned i = w * UnitWord::kPairs; i < (w + 1) * UnitWord::kPairs && i < line.count; ++i) {
-      if (!logs_.dead(log, i)) word.valid |= static_cast<std::uint16_t>(backup_.bit(i));
+      if (!log.dead(i)) word.valid |= static_cast<std::uint16_t>(backup_.bit(i));
     }
     // The last of these stores is the commit: finish_copied_logs() finishes or undoes the copy.
     pm().publish(backup_.words(unit)[w], word.pack());
@@ -87,9 +94,8 @@ bool WordIndex<K>::copy_to_backup(Flush& flush, unsigned log) {
   line.in_flight.store(unit + 1, std::memory_order_release);
   line.moves.fetch_add(1);
   pm::on_step("elimda: a copy is in flight");
-  logs_.reset(log);
-  flush = {log, &line, unit};
-  return true;
+  log.reset();
+  return Flush{&line, unit};
 }
 
 /// Adds the pairs of a copied log to the DRAM table. If that fails they stay in flight, and the
@@ -337,17 +343,17 @@ void WordIndex<K>::clear_some_in_backup(std::span<const DPair> pairs) {
 /// may be left in one. Throws out_of_space, bad_alloc; may be called again then.
 template <class K>
 void WordIndex<K>::drain_logs() {
-  for (unsigned log = 0; log < shape_.logs; ++log) {
-    LogLine& line = logs_.line(log);
+  logs_.set()->for_each([&](CollectingLog log) {
+    LogLine& line = log.line();
     const epoch::Guard guard;
     const std::lock_guard flushing(line.flushing);
-    Flush flush;
+    std::optional<Flush> flush;
     if (const std::uint32_t in_flight = line.in_flight.load(); in_flight != 0)
-      flush = {log, &line, in_flight - 1};  // from an attempt that had no space
+      flush = {&line, in_flight - 1};  // from an attempt that had no space
     else if (line.count > 0)
-      copy_to_backup(flush, log);
-    if (flush) add_all_to_dram(flush);
-  }
+      flush = copy_to_backup(log);
+    if (flush) add_all_to_dram(*flush);
+  });
 }
 
 }  // namespace perdix::detail::index::elimda

@@ -46,14 +46,17 @@ struct WordIndex<K>::Cold : epoch::Retirable {
   /// By log: the pairs of its units. Made when the first segment needs them, for logs that several
   /// segments share: otherwise each of these segments would read all units of the log.
   std::unique_ptr<std::atomic<const ColdSorted*>[]> of_logs;
-  unsigned logs = 0;
+  unsigned names;      ///< of logs: from 0 to below this
+  unsigned log_depth;  ///< of the logs; units may be of logs of smaller depths
 
-  explicit Cold(unsigned count)
-      : of_logs(std::make_unique<std::atomic<const ColdSorted*>[]>(count)), logs(count) {}
+  Cold(const Shape& shape, unsigned depth)
+      : names(shape.log_name(depth, (1u << depth) - 1) + 1u), log_depth(depth) {
+    of_logs = std::make_unique<std::atomic<const ColdSorted*>[]>(names);
+  }
   Cold(const Cold&) = delete;
   Cold& operator=(const Cold&) = delete;
   ~Cold() {
-    for (unsigned log = 0; log < logs; ++log) delete of_logs[log].load();
+    for (unsigned name = 0; name < names; ++name) delete of_logs[name].load();
   }
 
   auto first_unit(unsigned log) const {
@@ -78,7 +81,7 @@ struct WordIndex<K>::ColdPair {
 /// On opening: lists what the backup log has. Throws bad_alloc.
 template <class K>
 void WordIndex<K>::make_cold() {
-  auto cold = std::make_unique<Cold>(shape_.logs);
+  auto cold = std::make_unique<Cold>(shape_, logs_.area().depth);
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
     if (backup_.counted(unit) != 0) add_cold_unit(*cold, unit);
   }
@@ -108,21 +111,34 @@ auto WordIndex<K>::cold_pairs(const Segment& segment) const -> std::vector<ColdP
   std::vector<ColdPair> pairs;
   const Cold* cold = cold_.load(std::memory_order_acquire);
   if (cold == nullptr) return pairs;
-  const unsigned first_log = shape_.log_of({segment.first_hash()});
-  const unsigned last_log = shape_.log_of({segment.next_hash() - 1});
   // First: one of them was looked for before it was stored, so another of its key is younger.
   add_cold_pairs(pairs, segment, cold->mixed);
-  if (segment.depth > shape_.log_bits()) {
-    add_cold_pairs(pairs, segment, sorted_pairs(*cold, first_log));
-  } else {
-    for (auto at = cold->first_unit(first_log); at != cold->units.end() && at->log <= last_log;
-         ++at) {
-      for (unsigned i = 0; i < shape_.unit_pairs; ++i)
-        add_cold_pair(pairs, segment, backup_.ref(at->unit, i),
-                      UnitWord::copy_of(at->log, at->number));
-    }
-  }
+  // Then from the fewest logs on that there were: these pairs are older (E4).
+  for (unsigned depth = shape_.logs_grow ? 0 : cold->log_depth; depth <= cold->log_depth; ++depth)
+    add_cold_logs(pairs, segment, *cold, depth);
   return pairs;
+}
+
+/// Adds the pairs of a segment in the units of the logs of one depth.
+template <class K>
+void WordIndex<K>::add_cold_logs(std::vector<ColdPair>& pairs, const Segment& segment,
+                                 const Cold& cold, unsigned depth) const {
+  const auto name_of = [&](std::uint64_t hash) {
+    return shape_.log_name(depth, static_cast<unsigned>(KeyHash{hash}.prefix(depth)));
+  };
+  const unsigned first_log = name_of(segment.first_hash());
+  const unsigned last_log = name_of(segment.next_hash() - 1);
+  auto at = cold.first_unit(first_log);
+  const auto is_of_segment = [&] { return at != cold.units.end() && at->log <= last_log; };
+  if (segment.depth > depth) {
+    if (is_of_segment()) add_cold_pairs(pairs, segment, sorted_pairs(cold, first_log));
+    return;
+  }
+  for (; is_of_segment(); ++at) {
+    for (unsigned i = 0; i < shape_.unit_pairs; ++i)
+      add_cold_pair(pairs, segment, backup_.ref(at->unit, i),
+                    UnitWord::copy_of(at->log, at->number));
+  }
 }
 
 /// Returns the pairs of a log's units, sorted by hash; makes the list if no thread has made it yet.

@@ -9,6 +9,9 @@
 // flight or in the log. So the lookup would have found it. If validation fails, a writer has made
 // progress, and the lookup begins again. So lookups are lock-free: they take no lock and wait for
 // none.
+//
+// A larger set of logs may replace the one that a lookup has taken (more_logs.h). The lookup need
+// not ask: what it finds was so when it took the set, which is within the call.
 #pragma once
 
 #include <array>
@@ -117,15 +120,16 @@ template <class K>
 
 /// Searches the pairs of a log. The caller validates `moves`.
 template <class K>
-[[gnu::always_inline]] inline auto WordIndex<K>::find_in_log(const LogLine& line, unsigned log,
-                                                             Key key, KeyHash hash) const -> Found {
+[[gnu::always_inline]] inline auto WordIndex<K>::find_in_log(CollectingLog log, Key key,
+                                                             KeyHash hash) const -> Found {
+  const LogLine& line = log.line();
   const LogLine::Print print = LogLine::print_of(hash.signature());
   const auto* prints = reinterpret_cast<const LogLine::Print*>(&line + 1);
   for (unsigned first = 0; first < shape_.unit_pairs; first += 8) {
     for (unsigned match = match_eight(prints + first, 0xffff, print); match != 0;
          match &= match - 1) {
       const unsigned i = first + static_cast<unsigned>(__builtin_ctz(match));
-      Pair& pair = logs_.pairs(log)[i];
+      Pair& pair = log.pairs()[i];
       if (i >= shape_.unit_pairs || line.print(i) != print) continue;
       if (!keys_.equal(pm::load(pair.key), key, hash.signature())) continue;
       const Word value = pm::load(pair.value);
@@ -137,23 +141,23 @@ template <class K>
 
 /// Searches the unit in flight first, since its pairs are older than those of the log.
 template <class K>
-auto WordIndex<K>::find_in_logs(unsigned log, Key key, KeyHash hash) const -> Found {
-  const LogLine& line = logs_.line(log);
-  if (const Found found = find_in_flight(line, key, hash)) return found;
-  return find_in_log(line, log, key, hash);
+auto WordIndex<K>::find_in_logs(CollectingLog log, Key key, KeyHash hash) const -> Found {
+  if (const Found found = find_in_flight(log.line(), key, hash)) return found;
+  return find_in_log(log, key, hash);
 }
 
 /// Returns the first pair of a key. `place` is the key's bucket as place_of() found it. The caller
 /// is in an epoch::Guard.
 template <class K>
 auto WordIndex<K>::find_from(Place place, Key key, KeyHash hash) const -> Found {
-  const unsigned log = shape_.log_of(hash);
   for (;; place = place_of(hash)) {
     const unsigned d_count = place.bucket->d_count();
     if (const Found found = find_in_bucket(place, key, hash)) return found;
-    if (!logs_.exist()) return {};
+    const LogSet* logs = logs_.set();
+    if (logs == nullptr) return {};
     pm::on_step("elimda: a lookup goes on to the logs");
-    const LogLine& line = logs_.line(log);
+    const CollectingLog log = logs->log_of(hash);
+    const LogLine& line = log.line();
     const std::uint32_t moves = line.moves.load(std::memory_order_acquire);
     const Found found = find_in_logs(log, key, hash);
     // Keeps the compiler from moving the vector comparison below the validation.

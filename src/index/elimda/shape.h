@@ -51,21 +51,21 @@ class Hasher {
 };
 
 struct Shape {
-  unsigned logs = 8192;
+  unsigned logs = 8192;  ///< the most, if their number grows
   unsigned unit_pairs = 16;
   unsigned d_pairs = 16;
   unsigned p_pairs = 256;
   unsigned buckets = 15;   ///< P-buckets of a segment
   std::uint64_t seed = 0;  ///< of hashes; 0: an old index has none, a new one draws it
+  bool logs_grow = false;  ///< the number of logs, with that of segments
 
   static constexpr unsigned kMaxUnitPairs = 256;
+  static constexpr unsigned kMaxLogs = 32768;
+  static constexpr unsigned kMaxGrowingLogs = kMaxLogs / 2;  ///< so that no name is kNoLog
 
   bool operator==(const Shape&) const = default;
 
   unsigned unit_bytes() const { return unit_pairs * sizeof(Pair); }
-  unsigned log_bits() const { return static_cast<unsigned>(std::countr_zero(logs)); }
-  unsigned log_of(KeyHash hash) const { return static_cast<unsigned>(hash.prefix(log_bits())); }
-
   // --- Segments ---
   unsigned live_words() const { return p_pairs < 64 ? 1 : p_pairs / 64; }  ///< of a bucket
   std::uint64_t segment_pairs_at() const {
@@ -88,9 +88,26 @@ struct Shape {
   // --- Collecting logs ---
   unsigned dead_words() const { return unit_pairs < 64 ? 1 : unit_pairs / 64; }
   unsigned log_head_words() const { return std::bit_ceil(1 + dead_words()); }
-  std::uint64_t log_heads_bytes() const { return std::uint64_t{logs} * log_head_words() * 8; }
-  std::uint64_t log_area_bytes() const {
-    return log_heads_bytes() + unit_bytes() + std::uint64_t{logs} * unit_bytes();
+  std::uint64_t log_heads_bytes(unsigned count) const {
+    return std::uint64_t{count} * log_head_words() * 8;
+  }
+  std::uint64_t log_area_bytes(unsigned count) const {
+    return log_heads_bytes(count) + unit_bytes() + std::uint64_t{count} * unit_bytes();
+  }
+
+  // There are 2^depth logs; the first `depth` bits of a hash choose one.
+  unsigned max_log_depth() const { return static_cast<unsigned>(std::countr_zero(logs)); }
+  /// The depth that suits a table of so many segments: logs take at most half as much of the pool.
+  unsigned log_depth_for(unsigned segments) const {
+    if (!logs_grow) return max_log_depth();
+    const std::uint64_t of_one = log_head_words() * 8 + unit_bytes();
+    const std::uint64_t count = std::max<std::uint64_t>(segments * segment_bytes() / 2 / of_one, 1);
+    return std::min(max_log_depth(), static_cast<unsigned>(std::bit_width(count)) - 1);
+  }
+  /// What the units of a log call it. Where the number of logs grows, no log of another depth has
+  /// the name, and those of a smaller depth have smaller names.
+  std::uint16_t log_name(unsigned depth, unsigned log) const {
+    return static_cast<std::uint16_t>(logs_grow ? 1u << depth | log : log);
   }
 
   std::uint64_t round_up(std::uint64_t bytes) const {

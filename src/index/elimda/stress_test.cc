@@ -173,6 +173,59 @@ TEST(ElimDaStress, AnEraseReachesEveryDuplicate) {
   EXPECT_EQ(map->size(), 0u);
 }
 
+/// All calls meet the moments when the index gets more logs: keys that are there are found with the
+/// values that they have, erased ones are gone, one of several inserts wins, and for_each shows
+/// what stays once. An index begins with few logs, so there are many small ones.
+TEST(ElimDaStress, AllCallsMeetMoreLogs) {
+  constexpr Number kRounds = 40, kStay = 24, kShared = 400, kOwn = 300;
+  for (Number round = 0; round < kRounds && !testing::Test::HasFatalFailure(); ++round) {
+    TestMap<Number, Number> map(kGrowing);
+    for (Number i = 0; i < kStay; ++i) map->insert(i, i);
+    std::array<std::atomic<unsigned>, kShared> winners{};
+    std::atomic<unsigned> writing{kThreads};
+    {
+      std::vector<std::jthread> threads;
+      for (unsigned t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&, t] {
+          for (Number i = 0; i < kShared; ++i) {
+            if (map->insert(1000 + i, t)) winners[i].fetch_add(1);
+            if (i >= kOwn) continue;
+            const Number key = 10'000 + i * kThreads + t;
+            map->insert_ahead(key, i);
+            map->insert_ahead(i % kStay, i + 7);
+            ASSERT_TRUE(map->update(key, i + 1));
+            ASSERT_EQ(map->get(key), std::optional<Number>(i + 1));
+            if (i % 3 == 0) {
+              ASSERT_TRUE(map->erase(key));
+              ASSERT_FALSE(map->contains(key));
+            }
+          }
+          writing.fetch_sub(1);
+        });
+      }
+      threads.emplace_back([&] {
+        do {
+          std::map<Number, unsigned> shown;
+          map->for_each([&](Number key, Number value) {
+            if (key < kStay) {
+              EXPECT_EQ(value, key);
+              ++shown[key];
+            }
+            return true;
+          });
+          ASSERT_EQ(shown.size(), kStay);
+          for (const auto& [key, times] : shown) ASSERT_EQ(times, 1u) << key;
+          for (Number i = 0; i < kStay; ++i) ASSERT_EQ(map->get(i), std::optional<Number>(i));
+        } while (writing.load() > 0);
+      });
+    }
+    EXPECT_GE(TestAccess::log_set(*map).count(), 64u);
+    for (Number i = 0; i < kShared; ++i) EXPECT_EQ(winners[i].load(), 1u) << i;
+    EXPECT_EQ(map->size(), kStay + kShared + kThreads * (kOwn - kOwn / 3));
+    map.expect_sound_pool();
+  }
+}
+
 /// Concurrent readers and writers make a segment warm.
 TEST(ElimDaStress, SeveralThreadsMakeItWarm) {
   constexpr Number kKeys = 3000;

@@ -13,6 +13,9 @@ namespace perdix::detail::index::elimda {
 /// Four logs of four pairs, P-buckets of sixteen pairs, two in a segment.
 inline constexpr Shape kSmall{4, 4, 4, 16, 2};
 
+/// Four such logs at first, and about as many for every segment, in powers of two.
+inline constexpr Shape kGrowing{8192, 4, 4, 16, 2, 0, true};
+
 /// Of indexes whose shape has none, so that a test does the same in each run.
 inline constexpr std::uint64_t kTestSeed = 7;
 
@@ -32,8 +35,8 @@ class TestAccess {
     return map.backup_;
   }
   template <class M>
-  static auto& logs(M& map) {
-    return map.logs_;
+  static const LogSet& log_set(M& map) {
+    return *map.logs_.set();
   }
   template <class M, class Key>
   static KeyHash hash_of(M& map, Key key) {

@@ -23,6 +23,7 @@ struct TestTraits {
       .uses_background = false,
       .magic = "!EDASEG1",
       .small = IndexOptions{.elimda = {4, 64, 4, 16}},
+      .growing = IndexOptions{.elimda = {0, 64, 4, 16}},
       .seeded = true,
   };
 };

@@ -72,10 +72,10 @@ class Encoding {
 };
 
 /// Nothing happens outside the schedule.
-IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget,
-                           Technique technique) {
-  IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
-  options.technique = technique;
+IndexOptions index_options(const IndexSystemOptions& wanted, std::uint64_t dram_budget) {
+  const detail::index::EngineTraits& traits = engine_traits(wanted.engine);
+  IndexOptions options = (wanted.growing ? traits.growing : traits.small).value_or(IndexOptions{});
+  options.technique = wanted.technique;
   options.dram_budget = dram_budget;
   options.resume_in_background = false;
   return options;
@@ -84,11 +84,9 @@ IndexOptions index_options(std::string_view engine, std::uint64_t dram_budget,
 class IndexMap final : public Map {
  public:
   IndexMap(const Pool& pool, const IndexInfo& info, const IndexSystemOptions& options, bool is_new)
-      : options_after_(index_options(info.engine, options.dram_budget_after, options.technique)),
+      : options_after_(index_options(options, options.dram_budget_after)),
         index_(Index::open_or_create(
-            pool, info,
-            is_new ? index_options(info.engine, options.dram_budget, options.technique)
-                   : options_after_)),
+            pool, info, is_new ? index_options(options, options.dram_budget) : options_after_)),
         encoding_(options),
         core_(pool.core()) {}
 

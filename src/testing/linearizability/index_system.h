@@ -28,6 +28,7 @@ struct IndexSystemOptions {
   Technique technique = Technique::none;
   /// The pools have little or no space left when the threads begin.
   bool full = false;
+  bool growing = false;                  ///< opened as EngineTraits::growing says
   std::optional<Beginning> beginning{};  ///< if it is not to be drawn
 };
 

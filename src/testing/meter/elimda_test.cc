@@ -95,8 +95,8 @@ class ElimDaTraffic {
   static IndexOptions map_options() {
     IndexOptions options;
     options.resume_in_background = false;
-    options.elimda.collecting_logs = static_cast<unsigned>(
-        std::bit_floor(std::min<std::uint64_t>(512 * kScale, options.elimda.collecting_logs)));
+    options.elimda.collecting_logs =
+        static_cast<unsigned>(std::bit_floor(std::min<std::uint64_t>(512 * kScale, 8192)));
     return options;
   }
 

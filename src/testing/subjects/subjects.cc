@@ -43,6 +43,12 @@ IndexOptions options_for(const std::string& engine, std::uint64_t dram_budget = 
   return options;
 }
 
+IndexOptions growing_options_for(const std::string& engine) {
+  IndexOptions options = *engine_traits(engine).growing;
+  options.resume_in_background = false;
+  return options;
+}
+
 using MakeSubject = decltype(&make_index_subject);
 
 /// An engine with all kinds of keys and values, opened in one way.
@@ -105,6 +111,7 @@ std::vector<SubjectEntry> subjects() {
   }
   for (const std::string& engine : Index::engines(plugins()))
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
+  add_kinds(all, "elimda+growing", "elimda", growing_options_for("elimda"));
   add_kinds(all, "elimda+moved", "elimda", options_for("elimda"), make_moved_index_subject);
   add_kinds(all, "nbtree+lost", "nbtree", options_for("nbtree"), make_lost_entries_subject);
   all.push_back(

@@ -1,0 +1,99 @@
+// More collecting logs: an index begins with few and gets more as its table grows, so that they
+// take at most half as much of the pool as the segments do.
+//
+// The thread that has flushed a log looks whether more are due. It locks all logs and copies their
+// pairs to a new set, whose logs are parts of the old ones: so the pairs of a log fit, and keep
+// their order. The commit is one store of the root's `log_area`. Until then nothing refers to the
+// new area, and the old one stays as it was, for readers also afterwards.
+//
+// Meanwhile writers that need the lock of a log wait, for as long as it takes to copy what at most
+// half the logs hold that the index will have. Lookups, and writers of pairs in buckets, do not.
+// Locks of logs are taken in their order; others hold one at a time. Whoever holds `flushing` takes
+// no lock of a log.
+//
+// There are logs only where a store is durable once it is visible, in the order of the stores: so
+// nothing is flushed.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "index/elimda/elimda.h"
+
+namespace perdix::detail::index::elimda {
+
+/// Gives the index more logs if its table has grown. The caller holds no lock. If there is no space
+/// or memory, or a flush has failed half-way, nothing happens until the table has grown again.
+template <class K>
+void WordIndex<K>::grow_logs() noexcept {
+  if (logs_.set()->depth() == shape_.max_log_depth()) [[likely]]
+    return;
+  const unsigned segments = segments_.load(std::memory_order_relaxed);
+  const unsigned depth = shape_.log_depth_for(segments);
+  if (logs_.set()->depth() >= depth) return;
+  const std::unique_lock growing(growing_logs_, std::try_to_lock);
+  if (!growing || segments == no_room_at_ || logs_.set()->depth() >= depth) return;
+  no_room_at_ = segments;
+  try {
+    move_to_more_logs(*logs_.set(), depth);
+  } catch (const std::exception&) {
+    pm::on_step("elimda: no space for more logs");
+  }
+}
+
+/// Throws out_of_space, bad_alloc, and nothing has happened.
+template <class K>
+void WordIndex<K>::move_to_more_logs(const LogSet& from, unsigned depth) {
+  auto to = std::make_unique<LogSet>(pool_, shape_, depth);
+  std::vector<std::unique_lock<util::SpinLock>> locks;
+  locks.reserve(from.count());
+  bool in_flight = false;
+  from.for_each([&](CollectingLog log) {
+    locks.emplace_back(log.line().lock);
+    const std::lock_guard flushed(log.line().flushing);  // no flush begins without the lock
+    in_flight |= log.line().in_flight.load() != 0;
+  });
+  if (in_flight) return;  // a flush has failed half-way
+  pm::on_step("elimda: all logs are locked");
+  alloc::Session session = pool_.allocator().session();
+  session.free(logs_.area().offset);
+  const pm::Offset area = logs_.reserve(session, depth);
+  to->place(area);
+  copy_pairs(from, *to);
+  session.commit(pm::set_word(root_.log_area, logs_.area_word({area, depth})), [&] {
+    pm::on_step("elimda: there are more logs in PM");
+    logs_.use(to.release());
+  });
+  // Before the locks are released: from then on a writer that has taken the old set looks here.
+  from.for_each([&](CollectingLog log) {
+    log.line().retired = true;
+    log.line().count =
+        static_cast<std::uint16_t>(shape_.unit_pairs);  // appends see that it is full
+  });
+  pool_.reclaimer().retire(const_cast<LogSet*>(&from));
+}
+
+/// Copies the pairs that count, in their order. The new logs are out of others' reach.
+template <class K>
+void WordIndex<K>::copy_pairs(const LogSet& from, const LogSet& to) const {
+  pm().zero(&to.log(0).word(), shape_.log_heads_bytes(to.count()));
+  from.for_each([&](CollectingLog log) {
+    for (unsigned i = 0; i < log.line().count; ++i) {
+      if (log.dead(i)) continue;
+      const Pair& pair = log.pairs()[i];
+      const KeyHash hash = hash_of_word(pm::load(pair.key));
+      const CollectingLog into = to.log_of(hash);
+      const unsigned slot = into.line().count++;
+      pm().store(into.pairs()[slot].key, pm::load(pair.key));
+      pm().store(into.pairs()[slot].value, pm::load(pair.value));
+      into.line().set_print(slot, LogLine::print_of(hash.signature()));
+    }
+  });
+  to.for_each([&](CollectingLog log) {
+    pm().store(log.word(), LogWord{log.line().count, 0}.pack());
+  });
+}
+
+}  // namespace perdix::detail::index::elimda
