@@ -1,7 +1,7 @@
 // ElimDa's promise that lookups never wait. A writer stops for good at an event, in turn at each
 // event of its operations. Lookups of all keys must still return, with the right results. The
-// writes fill logs, relocate buckets and split segments, so the writer stops while it holds any of
-// their locks.
+// writes fill logs, relocate buckets, split segments and get more logs, so the writer stops while
+// it holds any of their locks.
 #include <array>
 #include <filesystem>
 #include <future>
@@ -28,8 +28,9 @@ using Index = ElimDa<Number, Number>;
 
 constexpr Number kStay = 60, kCome = 40;
 
-IndexOptions small_options() {
-  IndexOptions options = *detail::index::elimda::TestTraits::kTraits.small;
+IndexOptions small_options(bool growing) {
+  using detail::index::elimda::TestTraits;
+  IndexOptions options = growing ? *TestTraits::kTraits.growing : *TestTraits::kTraits.small;
   options.resume_in_background = false;
   return options;
 }
@@ -63,10 +64,10 @@ bool read(const Index& index) {
   return right && shown == kStay;
 }
 
-class ElimDaLookups : public ::testing::TestWithParam<std::tuple<DomainChoice, bool>> {};
+class ElimDaLookups : public ::testing::TestWithParam<std::tuple<DomainChoice, bool, bool>> {};
 
 TEST_P(ElimDaLookups, WaitForNoWriter) {
-  const auto [domain, cold] = GetParam();
+  const auto [domain, cold, growing] = GetParam();
   PoolOptions options;
   options.durability = Durability::process;
   options.domain = domain;
@@ -78,11 +79,11 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
     const std::filesystem::path path = folder.path() / fmt::format("pool-{}", event);
     const Pool pool = Pool::create(path, options);
     std::filesystem::remove(path);  // it stays until it is closed
-    std::optional<Index> index(std::in_place, pool, "t", small_options());
+    std::optional<Index> index(std::in_place, pool, "t", small_options(growing));
     for (Number i = 0; i < kStay; ++i) index->put(i, i + 1);
     if (cold) {
       index.reset();
-      index.emplace(pool, "t", small_options());
+      index.emplace(pool, "t", small_options(growing));
     }
     Suspender probe;
     probe.count_steps(true);
@@ -112,7 +113,7 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
 INSTANTIATE_TEST_SUITE_P(Domains, ElimDaLookups,
                          ::testing::Combine(::testing::Values(DomainChoice::cpu_cache,
                                                               DomainChoice::memory_controller),
-                                            ::testing::Bool()));
+                                            ::testing::Bool(), ::testing::Bool()));
 
 }  // namespace
 }  // namespace perdix::testing

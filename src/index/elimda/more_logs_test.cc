@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -180,6 +181,19 @@ TEST(MoreLogsFormat, AnAreaWithMoreLogsThanTheRootAllowsIsRefused) {
   EXPECT_FALSE(opens(14));
   EXPECT_FALSE(opens(65535));
   EXPECT_TRUE(opens(2));
+}
+
+/// The area of one log of the usual shape has 528 bytes: blocks of that size are not all aligned to
+/// lines.
+TEST(MoreLogsFormat, AreasOfLogsAreAligned) {
+  constexpr Shape kOneLog{1, 16, 16, 256, 15};
+  TestMap<Number, Number> map(kOneLog);
+  for (const char* name : {"u", "v", "w"}) {
+    Map<Number, Number> other(map.core().open_index(name, kEngineName, Kind::u64, Kind::u64), {},
+                              kOneLog);
+    other.put(1, 2);
+    EXPECT_EQ(other.get(1), std::optional<Number>(2));
+  }
 }
 
 TEST(MoreLogsFormat, ARootOfGrowingLogsHasASeed) {
