@@ -38,10 +38,8 @@ using Number = std::uint64_t;
 class Sleeper final : public detail::pm::Probe {
  public:
   /// The other thread is the caller.
-  Sleeper(std::string_view adopts, std::string_view is_over)
-      : adopts_(adopts),
-        is_over_(is_over),
-        other_(detail::util::clock_of(::pthread_self())),
+  Sleeper()
+      : other_(detail::util::clock_of(::pthread_self())),
         before_(detail::pm::install_probe(this)) {}
   ~Sleeper() override { detail::pm::install_probe(before_); }
   Sleeper(const Sleeper&) = delete;
@@ -53,10 +51,10 @@ class Sleeper final : public detail::pm::Probe {
   bool on_fence(const detail::pm::Site&) override { return true; }
   void on_step(const char* name) override {
     std::unique_lock lock(lock_);
-    if (name == is_over_) {
+    if (name == kIsOver) {
       over_ = true;
       changed_.notify_all();
-    } else if (name == adopts_ && !asleep_) {
+    } else if (name == kAdopts && !asleep_) {
       asleep_ = true;
       changed_.notify_all();
       const clockid_t clock = other_;
@@ -89,7 +87,9 @@ class Sleeper final : public detail::pm::Probe {
  private:
   static constexpr auto kLonger = std::chrono::milliseconds(2);  // of processor time
 
-  const std::string_view adopts_, is_over_;
+  static constexpr std::string_view kAdopts = "buffers: adopt a chain";
+  static constexpr std::string_view kIsOver = "buffers: all chains are adopted";
+
   const clockid_t other_;
   detail::pm::Probe* const before_;
   mutable std::mutex lock_;  // guards what follows
@@ -100,32 +100,15 @@ class Sleeper final : public detail::pm::Probe {
   bool over_while_asleep_ = false;
 };
 
-struct OfCceh {
-  using Index = Cceh<Number, Number>;
-  static constexpr std::string_view kAdopts = "cceh: adopt a chain";
-  static constexpr std::string_view kIsOver = "cceh: all chains are adopted";
-};
-
-struct OfFastFair {
-  using Index = FastFair<Number, Number>;
-  static constexpr std::string_view kAdopts = "fastfair: adopt a chain";
-  static constexpr std::string_view kIsOver = "fastfair: all chains are adopted";
-};
-
-struct OfSkipList {
-  using Index = SkipList<Number, Number>;
-  static constexpr std::string_view kAdopts = "skiplist: adopt a chain";
-  static constexpr std::string_view kIsOver = "skiplist: all chains are adopted";
-};
-
 template <class Engine>
 class LateAdoption : public ::testing::Test {};
 
-using Engines = ::testing::Types<OfCceh, OfFastFair, OfSkipList>;
+using Engines =
+    ::testing::Types<Cceh<Number, Number>, FastFair<Number, Number>, SkipList<Number, Number>>;
 TYPED_TEST_SUITE(LateAdoption, Engines);
 
 TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
-  using Index = typename TypeParam::Index;
+  using Index = TypeParam;
   constexpr Number kPairs = 40;
   PoolOptions pool_options;
   pool_options.durability = Durability::process;
@@ -146,7 +129,7 @@ TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
   ASSERT_EQ(testing_files::await_child(writer), 0);
   const Pool pool = Pool::open(path, pool_options);
   Index index(pool, "t", options);
-  Sleeper sleeper(TypeParam::kAdopts, TypeParam::kIsOver);
+  Sleeper sleeper;
   std::thread adopts([&] {
     for (Number key = 0; key < kPairs; ++key)
       EXPECT_EQ(index.get(key), std::optional<Number>(key + 1)) << key;

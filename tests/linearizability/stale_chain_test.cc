@@ -53,16 +53,6 @@ class Photographer final : public detail::pm::Probe {
   unsigned seen_ = 0;
 };
 
-struct OfCceh {
-  using Index = Cceh<Number, Number>;
-  static constexpr std::string_view kStep = "cceh: a merge ends a chain";
-};
-
-struct OfFastFair {
-  using Index = FastFair<Number, Number>;
-  static constexpr std::string_view kStep = "fastfair: a merge ends a chain";
-};
-
 IndexOptions options() {
   return {.dram_budget = IndexOptions::kUnlimited,
           .technique = Technique::bo,
@@ -73,11 +63,11 @@ IndexOptions options() {
 template <class Engine>
 class StaleChain : public ::testing::Test {};
 
-using Engines = ::testing::Types<OfCceh, OfFastFair>;
+using Engines = ::testing::Types<Cceh<Number, Number>, FastFair<Number, Number>>;
 TYPED_TEST_SUITE(StaleChain, Engines);
 
 TYPED_TEST(StaleChain, IsEndedAndLeavesItsPairsAlone) {
-  using Index = typename TypeParam::Index;
+  using Index = TypeParam;
   PoolOptions pool_options;
   pool_options.durability = Durability::process;
   pool_options.max_size = std::uint64_t{64} << 20;
@@ -85,7 +75,7 @@ TYPED_TEST(StaleChain, IsEndedAndLeavesItsPairsAlone) {
   const auto path = folder.path() / "pool", picture = folder.path() / "picture";
   Number count = 0;
   {
-    const Photographer probe(TypeParam::kStep, path, picture);
+    const Photographer probe("buffers: a merge ends a chain", path, picture);
     const Pool pool = Pool::create(path, pool_options);
     Index index(pool, "t", options());
     for (; probe.seen() == 0; ++count) index.put(count, count + 1);

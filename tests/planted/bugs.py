@@ -1,5 +1,6 @@
 """All planted bugs (bug.py), in the order in which they are tried."""
 
+import bugs_buffered
 import bugs_calls
 import bugs_cceh
 import bugs_cceh_buffers
@@ -29,6 +30,7 @@ BUGS = (
     + bugs_pool.BUGS
     + bugs_wal.BUGS
     + bugs_fastfair.BUGS
+    + bugs_buffered.BUGS
     + bugs_fastfair_buffers.BUGS
     + bugs_cceh.BUGS
     + bugs_cceh_buffers.BUGS

@@ -1,6 +1,7 @@
 """Bugs of the write buffers of CCEH."""
 
 from bug import (
+    BUFFERED,
     CCEH_B,
     CCEH_BO,
     CCEH_BUFFERS,
@@ -26,10 +27,8 @@ BUGS = [
     Bug(
         "cceh buffers: a lookup does not look into the buffer",
         CCEH_SEARCH,
-        "    std::optional<Word> value = buffered_value(seen, key, hash);  "
-        "// first: it costs no line of PM\n",
-        "    std::optional<Word> value =\n"
-        "        {planted} ? std::nullopt : buffered_value(seen, key, hash);\n",
+        "find_buffered(seen, key, hash)) {  // first",
+        "find_buffered(seen, key, hash); found && !{planted}) {  // first",
         CCEH_UNIT,
     ),
     Bug(
@@ -56,18 +55,18 @@ BUGS = [
     Bug(
         "cceh buffers: a merge comes with the key before its value",
         CCEH_BUFFERS,
-        "    pm().store(slots[at].value, pairs[at].value);  // not flushed: "
+        "    pm().store(slots[at].value, filled.slots[at].value);  // not flushed: "
         "the same line as the key\n"
-        "    pm().store(slots[at].key, pairs[at].key);\n",
-        "    pm().store(slots[at].key, pairs[at].key);\n"
-        "    pm().store(slots[at].value, pairs[at].value);\n",
+        "    pm().store(slots[at].key, filled.slots[at].key);\n",
+        "    pm().store(slots[at].key, filled.slots[at].key);\n"
+        "    pm().store(slots[at].value, filled.slots[at].value);\n",
         CCEH_B,
     ),
     Bug(
         "cceh buffers: the right half of a split lacks what the buffer has for it",
         CCEH_BUFFERS,
-        "make_part(session, locked, range.half(1), &buffer)",
-        "make_part(session, locked, range.half(1), {planted} ? nullptr : &buffer)",
+        "make_part(session, segment, range.half(1), &buffer)",
+        "make_part(session, segment, range.half(1), {planted} ? nullptr : &buffer)",
         CCEH_UNIT,
     ),
     Bug(
@@ -86,9 +85,9 @@ BUGS = [
     ),
     Bug(
         "cceh buffers: a buffer that another segment gets keeps its pairs",
-        CCEH_BUFFERS,
-        "  if (!merge_in_place(other, buffer)) return 0;\n",
-        "  buffer.clear();\n",
+        BUFFERED,
+        "    if (!merge_in_place(cold, buffer)) return 0;\n",
+        "    buffer.clear();\n",
         CCEH_UNIT,
     ),
     Bug(
@@ -102,22 +101,22 @@ BUGS = [
     drop(
         "cceh buffers: a segment is used before its chain is adopted",
         CCEH_SEARCH,
-        "if (buffers_ != nullptr && log().resuming() && !resume_segment(seen))",
+        "if (buffers_ == nullptr || buffers_->ready(seen))",
         CCEH_UNIT,
         after="WordTable<K>::locate(",
     ),
     Bug(
         "cceh buffers: an interrupted merge is not completed",
-        CCEH_BUFFERS,
-        "      interrupted = true;\n",
-        "      interrupted = !{planted};\n",
+        BUFFERED,
+        "    interrupted = true;\n",
+        "    interrupted = !{planted};\n",
         CCEH_B,
     ),
     Bug(
         "cceh buffers: pairs that a merge has moved are buffered again",
-        CCEH_BUFFERS,
-        "    if (has_word(locked, key)) {\n",
-        "    if (!{planted} && has_word(locked, key)) {\n",
+        BUFFERED,
+        "    if (!homes_.has_word(home, buffer.key(i))) continue;\n",
+        "    if ({planted} || !homes_.has_word(home, buffer.key(i))) continue;\n",
         CCEH_B,
     ),
     drop(

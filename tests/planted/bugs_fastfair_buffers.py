@@ -1,6 +1,7 @@
 """Bugs of the write buffers of FAST&FAIR."""
 
 from bug import (
+    BUFFERED,
     FAIR_ANEW,
     FAIR_B,
     FAIR_BO,
@@ -50,33 +51,33 @@ BUGS = [
         "    if (!{planted}) add_below(&key);\n",
         FAIR_UNIT,
     ),
-    drop(
+    Bug(
         "fastfair buffers: the floor of a key is looked for in the leaf only",
         FAIR_SEARCH,
-        "sort_buffered(leaf, Key{}, buffered)",
+        "  while (buffered.size > 0 && !target.reaches(",
+        "  if ({planted}) buffered.size = 0;\n  while (buffered.size > 0 && !target.reaches(",
         FAIR_UNIT,
     ),
     # --- Changes ---
     Bug(
         "fastfair buffers: an erase does not look into the buffer",
         FASTFAIR,
-        "    if (const auto erased = erase_buffered(*leaf.node, key, expected)) {\n",
-        "    if (const auto erased = {planted} ? std::nullopt : "
-        "erase_buffered(*leaf.node, key, expected)) {\n",
+        "    if (const auto found = find_buffered(*leaf.node, key, hash)) {\n",
+        "    if (const auto found = find_buffered(*leaf.node, key, hash); found && !{planted}) {\n",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: a leaf is split though its buffer has pairs",
         FAIR_BUFFERS,
-        "      if (meta_of(node).count >= fanout_) {\n",
-        "      if (meta_of(node).count >= fanout_ && !{planted}) {\n",
+        "!kept->empty_chain() && meta_of(node).count >= fanout_) {\n",
+        "!kept->empty_chain() && meta_of(node).count >= fanout_ && !{planted}) {\n",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: a buffer that another leaf gets keeps its pairs",
-        FAIR_BUFFERS,
-        "  if (!merge_in_place(node_at(place), buffer)) return 0;\n",
-        "  buffer.clear();\n",
+        BUFFERED,
+        "    if (!merge_in_place(cold, buffer)) return 0;\n",
+        "    buffer.clear();\n",
         FAIR_UNIT,
     ),
     # --- Merging ---
@@ -84,17 +85,17 @@ BUGS = [
         "fastfair buffers: a merge in place leaves a pair out",
         FAIR_BUFFERS,
         "    for (unsigned i = 0; i < buffer.size(); ++i) {\n"
-        "      const unsigned at = rank_from_right",
+        "      const unsigned at = tree.rank_from_right",
         "    for (unsigned i = {planted} ? 1 : 0; i < buffer.size(); ++i) {\n"
-        "      const unsigned at = rank_from_right",
+        "      const unsigned at = tree.rank_from_right",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: a merge ends the chain before its pairs are in the leaf",
         FAIR_BUFFERS,
-        "  if (pm().commits_as_one()) {\n    pm().commit(changes_to",
-        "  if ({planted}) log().end(buffer);\n"
-        "  if (pm().commits_as_one()) {\n    pm().commit(changes_to",
+        "  if (pm.commits_as_one()) {\n    pm.commit(tree.changes_to",
+        "  if ({planted}) end();\n"
+        "  if (pm.commits_as_one()) {\n    pm.commit(tree.changes_to",
         FAIR_B,
     ),
     Bug(
@@ -141,7 +142,8 @@ BUGS = [
     Bug(
         "fastfair buffers: a leaf is merged away with what its buffer holds",
         FAIR_MERGE,
-        "    if (buffer != nullptr && !merge_in_place(*node, *buffer)) return false;\n",
+        "    if (buffer != nullptr && !buffers_->merge_in_place(held(*node), *buffer)) "
+        "return false;\n",
         "    if (buffer != nullptr) buffer->clear();\n",
         FAIR_UNIT,
     ),
@@ -154,16 +156,16 @@ BUGS = [
     ),
     Bug(
         "fastfair buffers: an interrupted merge is not completed",
-        FAIR_BUFFERS,
-        "      interrupted = true;\n",
-        "      interrupted = !{planted};\n",
+        BUFFERED,
+        "    interrupted = true;\n",
+        "    interrupted = !{planted};\n",
         FAIR_B,
     ),
     Bug(
         "fastfair buffers: pairs that a merge has moved are buffered again",
-        FAIR_BUFFERS,
-        "    if (has_word(leaf, key)) {\n",
-        "    if (!{planted} && has_word(leaf, key)) {\n",
+        BUFFERED,
+        "    if (!homes_.has_word(home, buffer.key(i))) continue;\n",
+        "    if ({planted} || !homes_.has_word(home, buffer.key(i))) continue;\n",
         FAIR_B,
     ),
     drop(

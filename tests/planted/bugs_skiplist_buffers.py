@@ -1,6 +1,7 @@
 """Bugs of the write buffers of the skip list."""
 
 from bug import (
+    BUFFERED,
     SKIP_B,
     SKIP_BUFFERS,
     SKIP_B_STRINGS,
@@ -17,8 +18,8 @@ BUGS = [
     Bug(
         "skiplist buffers: a lookup does not look into the buffer",
         SKIP_RANGES,
-        "find_buffered(*buffer, key); i >= 0) {\n    value",
-        "find_buffered(*buffer, key); i >= 0 && !{planted}) {\n    value",
+        "find_buffered(*owner.node, key)) {\n    value",
+        "find_buffered(*owner.node, key); found && !{planted}) {\n    value",
         SKIP_B_UNIT,
     ),
     Bug(
@@ -60,8 +61,8 @@ BUGS = [
     Bug(
         "skiplist buffers: an erase does not look into the buffer",
         SKIP_BUFFERS,
-        "find_buffered(*buffer, key); i >= 0)\n    return erase_buffered(",
-        "find_buffered(*buffer, key); i >= 0 && !{planted})\n    return erase_buffered(",
+        "find_buffered(*range.node, key))\n    return erase_buffered(",
+        "find_buffered(*range.node, key); found && !{planted})\n    return erase_buffered(",
         SKIP_B_UNIT,
     ),
     store_for_publish(
@@ -73,15 +74,15 @@ BUGS = [
     Bug(
         "skiplist buffers: a hollow node stays though nothing keeps it",
         SKIP_BUFFERS,
-        "  if (buffer.size() == 0 && is_hollow(owner)) {\n",
-        "  if (buffer.size() == 0 && is_hollow(owner) && !{planted}) {\n",
+        "  if (found.buffer->size() == 0 && is_hollow(*range.node)) {\n",
+        "  if (found.buffer->size() == 0 && is_hollow(*range.node) && !{planted}) {\n",
         SKIP_B_UNIT,
     ),
     Bug(
         "skiplist buffers: a buffer that another range gets keeps its pairs",
-        SKIP_BUFFERS,
-        "    merge_locked(cold, buffer);\n",
-        "    if (!{planted}) merge_locked(cold, buffer);\n",
+        BUFFERED,
+        "    if (!merge_in_place(cold, buffer)) return 0;\n",
+        "    buffer.clear();\n",
         SKIP_B_UNIT,
     ),
     # --- Merges ---
@@ -102,9 +103,9 @@ BUGS = [
     Bug(
         "skiplist buffers: a merge ends the chain before its pairs are in the list",
         SKIP_MERGE,
-        "  LowNodes low;\n  move_to_list(owner, buffer, low);\n",
-        "  LowNodes low;\n  if ({planted}) log().end(buffer);\n"
-        "  move_to_list(owner, buffer, low);\n",
+        "  LowNodes low;\n  list.move_to_list(*owner.node, buffer, low);\n",
+        "  LowNodes low;\n  if ({planted}) list.buffers_->log().end(buffer);\n"
+        "  list.move_to_list(*owner.node, buffer, low);\n",
         SKIP_B,
     ),
     Bug(
@@ -117,24 +118,23 @@ BUGS = [
     Bug(
         "skiplist buffers: tall nodes of a merge stay low",
         SKIP_MERGE,
-        "  end_chain(buffer);\n  raise_all(low);\n",
-        "  end_chain(buffer);\n  if (!{planted}) raise_all(low);\n",
+        "  end();\n  list.raise_all(low);\n",
+        "  end();\n  if (!{planted}) list.raise_all(low);\n",
         SKIP_B_UNIT,
     ),
     # --- Restarts, drops ---
     Bug(
         "skiplist buffers: a range is used before its chain is adopted",
         SKIP_RANGES,
-        "    if (seen.node != nullptr && ready(seen)) return seen;\n",
-        "    if (seen.node != nullptr && ({planted} || ready(seen))) return seen;\n",
+        "    if (seen.node != nullptr && buffers_->ready(seen)) return seen;\n",
+        "    if (seen.node != nullptr && ({planted} || buffers_->ready(seen))) return seen;\n",
         SKIP_B_UNIT,
     ),
     Bug(
         "skiplist buffers: pairs that a merge has moved are buffered again",
-        SKIP_BUFFERS,
-        "    if (node != nullptr && pm::load(node->key) == key) remove_from_chain(buffer, key);\n",
-        "    if (node != nullptr && !{planted} && pm::load(node->key) == key) "
-        "remove_from_chain(buffer, key);\n",
+        BUFFERED,
+        "    if (!homes_.has_word(home, buffer.key(i))) continue;\n",
+        "    if ({planted} || !homes_.has_word(home, buffer.key(i))) continue;\n",
         SKIP_B,
     ),
     Bug(

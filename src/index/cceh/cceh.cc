@@ -28,7 +28,7 @@ bool WordTable<K>::write(Key key, NewValue value, Mode mode, const NewValue* exp
 
 template <class K>
 bool WordTable<K>::try_write(const Write& write) {
-  if (buffers_ != nullptr && buffers_->upkeep_due()) buffers_->keep_short(Upkeep{*this});
+  if (buffers_ != nullptr) buffers_->keep_short();
   const epoch::Guard guard;
   const KeyHash hash = hash_of(write.key);
   for (;;) {
@@ -42,9 +42,10 @@ std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash
   const auto& [key, value, mode, expected] = write;
   Locked locked;
   lock(locked, key, hash);
-  Buffer* const buffer = buffer_of(locked);
-  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key, hash); i >= 0)
-    return write_buffered(locked, *buffer, static_cast<unsigned>(i), write);
+  if (const auto found = find_buffered(locked, key, hash)) {
+    if (mode == Mode::insert) return false;
+    return buffers_->replace(locked, found, value, expected);
+  }
   const Slots slots = search(locked, key, hash);
   if (slots.found != nullptr) {
     if (mode == Mode::insert || !value_is(pm::load(slots.found->value), expected)) return false;
@@ -52,10 +53,18 @@ std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash
     return true;
   }
   if (mode == Mode::update) return false;
-  switch (add_buffered(locked, write, hash)) {
-    case Buffered::added: return true;
-    case Buffered::merged: return std::nullopt;
-    case Buffered::refused: break;
+  return write_new(locked, write, hash, slots);
+}
+
+/// write_segment() for a key that the locked segment does not have: adds it.
+template <class K>
+std::optional<bool> WordTable<K>::write_new(Locked& locked, const Write& write, KeyHash hash,
+                                            const Slots& slots) {
+  using Added = typename Buffers::Added;
+  if (buffers_ != nullptr && !is_zero(write.key)) {
+    const Added outcome = buffers_->add(locked, write.key, write.value, hash.tag());
+    if (outcome == Added::added) return true;
+    if (outcome == Added::merged) return std::nullopt;
   }
   Pair* free = slots.free;
   if (free == nullptr) free = make_room(locked, hash, slots.free_in_overflow);
@@ -127,13 +136,7 @@ bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
   const KeyHash hash = hash_of(key);
   Locked locked;
   lock(locked, key, hash);
-  Buffer* const buffer = buffer_of(locked);
-  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key, hash); i >= 0) {
-    const auto at = static_cast<unsigned>(i);
-    if (!value_is(buffer->value(at), expected)) return false;
-    remove_buffered(*buffer, at);
-    return true;
-  }
+  if (const auto found = find_buffered(locked, key, hash)) return buffers_->erase(found, expected);
   Pair* const found = find_in(locked, key, hash);
   if (found == nullptr || !value_is(pm::load(found->value), expected)) return false;
   remove(*found);

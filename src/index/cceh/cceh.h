@@ -7,7 +7,7 @@
 //   get_many.h        batches of lookups
 //   cceh.cc           put, insert, update, erase; instantiates all
 //   smo.h             segment split, overflow, joining of empty segments
-//   buffers.h         write buffers of segments, their merge and their return after a restart
+//   buffers.h         segments with write buffers (index/common/buffered.h), and their merging
 //   for_each.h        all pairs
 //   recovery.{h,cc}   what happens on open: creation
 //   destroy.h         frees all of an index that is dropped
@@ -43,19 +43,15 @@
 #include "index/cceh/directory.h"
 #include "index/cceh/layout.h"
 #include "index/cceh/shape.h"
+#include "index/common/buffered.h"
 #include "index/common/codec.h"
-#include "index/common/home_buffers.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
-#include "index/common/pair_records.h"
 #include "index/common/path_budget.h"
-#include "index/common/resumption.h"
 #include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
 #include "pool/index_handle.h"
-#include "util/arena.h"
 #include "util/seeded_hash.h"
-#include "wal/log.h"
 
 namespace perdix::detail::index::cceh {
 
@@ -175,9 +171,7 @@ class WordTable : public pool::OpenIndex {
 
  private:
   /// The segment, or the root block, whose latch is held.
-  struct Locked : Seen {
-    LatchSet latches;
-  };
+  using Locked = LockedHome<Seen>;
 
   /// The slot that has a key, or else one where the key can be added. All null: there is no room.
   struct Slots {
@@ -186,8 +180,36 @@ class WordTable : public pool::OpenIndex {
     Pair* free_in_overflow = nullptr;  ///< looked for only if no bucket has one
   };
 
-  using Buffers = HomeBuffers<BufferShape>;
-  using Buffer = Buffers::Buffer;
+  /// What segments are to their write buffers (index/common/buffered.h).
+  struct Homes {
+    using KeyType = K;
+    using Shape = BufferShape;
+    using Seen = typename WordTable::Seen;
+    using Pair = cceh::Pair;
+    static constexpr const char* kLogName = "the log of a segment";
+    static constexpr bool kMoves = true;
+    static constexpr bool kMergeTakesSpace = false;
+
+    const WordTable& table;
+
+    unsigned capacity() const { return buffered_pairs(table.shape_); }
+    pm::Offset place(const Seen& segment) const { return segment.entry.offset; }
+    std::uint64_t& number_word(const Seen& segment) const {
+      return table.head_of(segment.entry).number;
+    }
+    wal::Owner number(const Seen& segment) const { return pm::load(number_word(segment)); }
+    std::uint64_t note(const Seen& segment) const { return segment.range.first().bits; }
+    Hash16 tag(Word key) const { return KnownHash<K>::of(key, table.hash_).tag(); }
+    Seen at(pm::Offset place, std::uint64_t hash) const;
+    Seen route(wal::Owner, std::uint64_t hash) const { return table.look({hash}); }
+    bool owns(const Seen& segment, wal::Owner owner) const { return number(segment) == owner; }
+    bool has_word(const Seen& segment, Word key) const;
+    template <class End>
+    bool merge_in_place(const Seen& segment, const WriteBuffer<Shape>& buffer, End end) const;
+    void rewrite(Locked& segment, WriteBuffer<Shape>& buffer, bool full) const;
+  };
+  using Buffers = Buffered<Homes>;
+  using Buffer = typename Buffers::Buffer;
 
   // search.h
   static bool is_zero(Key key) { return key == Key{}; }
@@ -213,6 +235,7 @@ class WordTable : public pool::OpenIndex {
     return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);
   }
   KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
+  Seen look(KeyHash hash) const;
   Seen see_root() const;
   Seen see(Key key, KeyHash hash) const { return is_zero(key) ? see_root() : locate(hash); }
   Pair* find_in(const Seen& seen, Key key, KeyHash hash) const;
@@ -226,19 +249,21 @@ class WordTable : public pool::OpenIndex {
   }
   bool try_write(const Write& write);
   std::optional<bool> write_segment(const Write& write, KeyHash hash);
+  std::optional<bool> write_new(Locked& locked, const Write& write, KeyHash hash,
+                                const Slots& slots);
   bool all_inline() const { return Keys::kInline && codec_.is_inline(); }
   void add(Pair& pair, const Write& write, KeyHash hash);
   void replace(Pair& pair, NewValue value);
   void remove(Pair& pair);
 
   // smo.h
-  Pair* make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow);
+  Pair* make_room(Locked& locked, KeyHash hash, Pair* free_in_overflow);
   bool split_helps(const Locked& locked, KeyHash hash) const;
   unsigned bit_of(Word key, unsigned depth) const;
   bool in_part(Word key, HashRange range, HashRange part) const;
   int place(std::span<Pair> slots, const Pair& pair) const;
   std::vector<Pair> slots_of_part(const Seen& seen, HashRange part) const;
-  Entry make_part(alloc::Session& session, const Locked& locked, HashRange part,
+  Entry make_part(alloc::Session& session, const Seen& locked, HashRange part,
                   const Buffer* buffer) const;
   void split(const Locked& locked);
   Reference make_overflow(alloc::Session& session, std::span<const Pair> pairs) const;
@@ -249,40 +274,24 @@ class WordTable : public pool::OpenIndex {
   void clear_moved(const Seen& kept);
 
   // buffers.h
-  /// The outcome for a new pair.
-  enum class Buffered {
-    added,
-    merged,   ///< the buffer was full: the segment must be looked for again
-    refused,  ///< its segment takes it
+  Buffer* buffer_of(const Seen& seen) const {
+    return buffers_ == nullptr ? nullptr : buffers_->of(seen.entry.offset);
+  }
+  typename Buffers::Found find_buffered(const Seen& seen, Key key, KeyHash hash) const {
+    if (buffers_ == nullptr) return {};
+    return buffers_->find(seen.entry.offset, key, hash.tag());
+  }
+  /// A copy of a segment's slots, and the numbers of those that pairs of a buffer have filled.
+  struct Filled {
+    std::vector<Pair> slots;
+    std::vector<unsigned> numbers;
   };
-  struct Upkeep;
-
-  wal::Log& log() const { return *buffers_->log(); }
-  Buffer* buffer_of(const Seen& seen) const;
-  int find_buffered(const Buffer& buffer, Key key, KeyHash hash) const;
-  std::optional<Word> buffered_value(const Seen& seen, Key key, KeyHash hash) const;
-  std::optional<bool> write_buffered(const Locked& locked, Buffer& buffer, unsigned i,
-                                     const Write& write);
-  Buffered add_buffered(const Locked& locked, const Write& write, KeyHash hash);
-  bool is_full(const Buffer& buffer) const;
-  void begin_chain(const Locked& locked, Buffer& buffer);
-  void remove_buffered(Buffer& buffer, unsigned i);
-  Buffer* give_buffer(const Locked& locked);
-  Buffers::Number take_cold_buffer(const Locked& locked);
-  Seen see_home(const Home& home) const;
-  bool merge_in_place(const Locked& locked, Buffer& buffer) const;
-  void fill(Pair* slots, std::span<const Pair> pairs, std::span<const unsigned> filled) const;
-  void end_chain(Buffer& buffer) const;
-  void merge(const Locked& locked, Buffer& buffer) const;
-  bool merge_out_of_place(const Locked& locked, Buffer& buffer) const;
-  void write_anew(const Locked& locked, Buffer& buffer, bool in_halves) const;
-  void clean(Buffer& buffer, bool may_split) const;
-  bool resume_segment(const Seen& seen) const;
-  void adopt_chain(const Locked& locked, wal::Owner owner, wal::Position head) const;
-  bool has_word(const Seen& seen, Word key) const;
-  void resume_chain(wal::Owner owner, wal::Position head) const;
-  void resume_some(unsigned chains) const;
-  void require_resumed() const;
+  std::optional<Filled> place_all(const Seen& segment, const Buffer& buffer) const;
+  void fill(Pair* slots, const Filled& filled) const;
+  void write_anew(const Seen& segment, Buffer& buffer, bool in_halves) const;
+  void require_resumed() const {
+    if (buffers_ != nullptr) buffers_->require_resumed();
+  }
   void open_buffers(const IndexOptions& options);
 
   // check.h
@@ -310,15 +319,11 @@ class WordTable : public pool::OpenIndex {
   mutable Directory directory_;
   double recovery_seconds_ = 0;
 
-  Technique technique_ = Technique::none;
-  util::Arena arena_;
-  std::unique_ptr<Buffers> buffers_;  // null if the index never had any
-  const PairRecords<K> records_;
-
   PairCount pairs_;
 
-  std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
-  mutable Resumption resumption_;  // last: its thread ends before anything else goes away
+  // Null if the index never had any. Behind all that its thread uses.
+  std::unique_ptr<Buffers> buffers_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 template <class K, class V>

@@ -110,20 +110,15 @@ void WordTable<K>::check_buffer(const Seen& seen, std::vector<Word>& found,
   const Buffer* buffer = buffer_of(seen);
   if (buffer == nullptr) return;
   const pm::Offset segment = seen.entry.offset;
-  std::vector<std::pair<Word, Word>> held, logged;
   for (unsigned i = 0; i < buffer->size(); ++i) {
     const Pair pair{buffer->key(i), buffer->value(i)};
-    held.emplace_back(pair.key, pair.value);
     found.push_back(pair.key);
     check_pair(seen, pair, checked);
   }
   checked.expect(buffer->owner == pm::load(head_of(seen.entry).number),
                  "segment {:#x}: its buffer is another one's (B1)", segment);
-  if (!buffer->empty_chain()) logged = read_chain(log(), buffer->owner, buffer->head).pairs;
-  std::sort(held.begin(), held.end());
-  std::sort(logged.begin(), logged.end());
-  checked.expect(held == logged, "segment {:#x}: the log and the write buffer disagree (B1)",
-                 segment);
+  checked.expect(buffers_->agrees_with_chain(*buffer),
+                 "segment {:#x}: the log and the write buffer disagree (B1)", segment);
 }
 
 /// Numbers of segments differ, and were drawn (H9).
@@ -169,7 +164,7 @@ CheckReport WordTable<K>::check() const {
     }
     checked.expect(checked.report.pairs == size(), "{} pairs are counted, {} are there", size(),
                    checked.report.pairs);
-    if (buffers_ != nullptr) log().check(checked.report);
+    if (buffers_ != nullptr) buffers_->log().check(checked.report);
   } catch (const Error& error) {
     checked.expect(false, "{}", error.what());
   }
@@ -180,7 +175,7 @@ template <class K>
 void WordTable<K>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
   const epoch::Guard guard;
-  if (buffers_ != nullptr) log().for_each_block(visit);
+  if (buffers_ != nullptr) buffers_->log().for_each_block(visit);
   visit(pool_.offset(&root_));
   visit(directory_.block());
   if (const std::optional<Word> value = find_zero(); value && codec_.blobs(*value) != 0)
@@ -235,9 +230,9 @@ IndexStats WordTable<K>::stats() const {
     return true;
   });
   if (const std::optional<Word> value = find_zero()) count({0, *value});
-  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : log().pm_bytes());
-  stats.dram_bytes =
-      sizeof *this + latches_.bytes() + arena_.bytes_in_use() + directory_.dram_bytes();
+  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : buffers_->log().pm_bytes());
+  stats.dram_bytes = sizeof *this + latches_.bytes() + directory_.dram_bytes() +
+                     (buffers_ == nullptr ? 0 : buffers_->dram_bytes());
   stats.load_factor =
       static_cast<double>(stats.pairs) / static_cast<double>(stats.leaves * shape_.slots());
   stats.recovery_seconds = recovery_seconds_;

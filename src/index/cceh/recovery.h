@@ -25,8 +25,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& 
       keys_(pool_),
       codec_(pool_, value_kind),
       latches_(Latches::kBits),
-      directory_(pool_, root_, shape_),
-      records_(pool_, keys_, codec_) {
+      directory_(pool_, root_, shape_) {
   const auto start = std::chrono::steady_clock::now();
   {
     const epoch::Guard guard;

@@ -8,10 +8,9 @@
 
 namespace perdix::detail::index::cceh {
 
-/// The segment that is responsible for a hash, as long as the result is valid. Its chain in the log
-/// is adopted.
+/// The segment that is responsible for a hash, as long as the result is valid.
 template <class K>
-auto WordTable<K>::locate(KeyHash hash) const -> Seen {
+[[gnu::always_inline]] inline auto WordTable<K>::look(KeyHash hash) const -> Seen {
   for (;;) {
     const Directory::Route route = directory_.find(hash);
     Latch& latch = latches_.of(route.entry.offset);
@@ -19,10 +18,17 @@ auto WordTable<K>::locate(KeyHash hash) const -> Seen {
     const HashRange range{hash.prefix(route.entry.depth), route.entry.depth};
     if (!directory_.current(route)) [[unlikely]]
       continue;
-    const Seen seen{route.entry, range, &latch, version};
-    if (buffers_ != nullptr && log().resuming() && !resume_segment(seen)) [[unlikely]]
-      continue;
-    return seen;
+    return {route.entry, range, &latch, version};
+  }
+}
+
+/// As look(); and the chain of the segment in the log is adopted.
+template <class K>
+auto WordTable<K>::locate(KeyHash hash) const -> Seen {
+  for (;;) {
+    const Seen seen = look(hash);
+    if (buffers_ == nullptr || buffers_->ready(seen)) [[likely]]
+      return seen;
   }
 }
 
@@ -89,9 +95,11 @@ Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
 template <class K>
 std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
   for (;; seen = see(key, hash)) {
-    std::optional<Word> value = buffered_value(seen, key, hash);  // first: it costs no line of PM
-    if (!value) {
-      if (const Pair* pair = find_in(seen, key, hash)) value = pm::load(pair->value);
+    std::optional<Word> value;
+    if (const auto found = find_buffered(seen, key, hash)) {  // first: it costs no line of PM
+      value = found.value();
+    } else if (const Pair* pair = find_in(seen, key, hash)) {
+      value = pm::load(pair->value);
     }
     if (seen.valid()) return value;
   }
@@ -111,12 +119,7 @@ std::optional<Word> WordTable<K>::find_zero() const {
 /// Locks the segment of a key, or the root block.
 template <class K>
 void WordTable<K>::lock(Locked& locked, Key key, KeyHash hash) const {
-  for (;;) {
-    const Seen seen = see(key, hash);
-    if (!seen.latch->try_upgrade(seen.version)) continue;
-    locked.latches.add_held(*seen.latch);
-    static_cast<Seen&>(locked) = seen;
-    return;
+  while (!locked.try_lock(see(key, hash))) {
   }
 }
 

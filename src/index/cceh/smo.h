@@ -27,9 +27,9 @@ namespace perdix::detail::index::cceh {
 /// segment, or gives it an overflow. Returns the slot for the pair, or null if the caller must
 /// search again. `free_in_overflow`: a free slot of the overflow, null if it has none.
 template <class K>
-Pair* WordTable<K>::make_room(const Locked& locked, KeyHash hash, Pair* free_in_overflow) {
+Pair* WordTable<K>::make_room(Locked& locked, KeyHash hash, Pair* free_in_overflow) {
   if (Buffer* const buffer = buffer_of(locked); buffer != nullptr && !buffer->empty_chain()) {
-    merge(locked, *buffer);
+    buffers_->merge(locked, *buffer);
     return nullptr;
   }
   if (split_helps(locked, hash)) {
@@ -110,14 +110,13 @@ void WordTable<K>::split(const Locked& locked) {
   }
   pm::on_step("cceh: a segment is about to be split");
   directory_.commit_change(session, locked.range, left, right);
-  if (Buffer* const buffer = buffer_of(locked); anew && buffer != nullptr)
-    buffers_->take_from_leaf(*buffer);
+  if (anew && buffers_ != nullptr) buffers_->take_from(locked.entry.offset);
 }
 
 /// Makes a segment with the pairs of a part of a locked one, in the same slots, and with the pairs
 /// of that part that `buffer` has, if it is not null. Durable with the session's commit.
 template <class K>
-Entry WordTable<K>::make_part(alloc::Session& session, const Locked& locked, HashRange part,
+Entry WordTable<K>::make_part(alloc::Session& session, const Seen& locked, HashRange part,
                               const Buffer* buffer) const {
   std::vector<Pair> slots = slots_of_part(locked, part), others;
   const auto add = [&](const Pair& pair) {
@@ -176,9 +175,8 @@ void WordTable<K>::grow_overflow(const Locked& locked) {
 /// there was any.
 template <class K>
 bool WordTable<K>::reclaim_space() noexcept {
-  bool any = false;
+  bool any = buffers_ != nullptr && buffers_->reclaim_space();
   try {
-    any = buffers_ != nullptr && buffers_->give_space_back(Upkeep{*this});
     while (join_empty_segments()) any = true;
   } catch (const std::exception&) {
     // There is no memory, or the pool is damaged, which the next call that reads there reports.
@@ -227,7 +225,7 @@ bool WordTable<K>::join_below(HashRange parent) {
   if (!right_goes && holds_pairs(left)) return false;
   const Seen& freed = right_goes ? right : left;
   const Seen& kept = right_goes ? left : right;
-  if (Buffer* const buffer = buffer_of(freed)) buffers_->take_from_leaf(*buffer);
+  if (buffers_ != nullptr) buffers_->take_from(freed.entry.offset);
   clear_moved(kept);
   alloc::Session session = pool_.allocator().session();
   session.free(freed.entry.offset);

@@ -5,7 +5,9 @@
 //   of(place)          the buffer of a leaf
 //   give_buffer        connects a buffer with a leaf; take_from_leaf() disconnects it
 //   adopt_chain        continues a chain from before a restart in a buffer
-//   resume             the same for all such chains
+//   resume_some        has some of all such chains adopted or ended
+//
+// buffered.h decides when that is done.
 //
 // Homes are in lists, about one for each buffer and at least one for each latch of the engine
 // (latches.h). All places of a list share a latch, and only its holder changes the list. A reader
@@ -26,7 +28,6 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <stop_token>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -38,7 +39,6 @@
 #include "epoch/guard.h"
 #include "index/common/latches.h"
 #include "index/common/owner_numbers.h"
-#include "index/common/resumption.h"
 #include "index/common/retry.h"
 #include "index/common/write_buffers.h"
 #include "pm/offset.h"
@@ -86,10 +86,11 @@ inline LoggedChanges read_chain(const wal::Log& log, wal::Owner owner, wal::Posi
   return found;
 }
 
-/// Gives an index the log that write buffers need; `word`, the commit, is to lead to it. If there
-/// is no space for it the index is opened all the same, without buffers: or nothing could be erased
-/// from a pool that it has filled.
-inline void give_log(pool::PoolCore& pool, std::uint64_t& word) {
+/// Whether an index has the log that write buffers need, to which `word` leads. If it has none and
+/// one is wanted, gives it one; `word` is the commit. If there is no space for it the index is
+/// opened all the same, without buffers: or nothing could be erased from a pool that it has filled.
+inline bool has_log(pool::PoolCore& pool, std::uint64_t& word, bool wanted) {
+  if (!wanted || pm::load(word) != pm::kNull) return pm::load(word) != pm::kNull;
   try {
     retry_when_full(pool, [&] {
       alloc::Session session = pool.allocator().session();
@@ -98,7 +99,9 @@ inline void give_log(pool::PoolCore& pool, std::uint64_t& word) {
     });
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
+    return false;
   }
+  return true;
 }
 
 template <BufferShape Shape>
@@ -150,26 +153,12 @@ class HomeBuffers : public WriteBuffers<Shape> {
     return this->at(number);
   }
 
-  /// The same for a leaf that keeps its number in `owner`, and has none if that is 0. Null, and the
-  /// buffer is given back, if there is no memory or no number.
-  Buffer* give_owned_buffer(pm::Offset place, std::uint64_t note, Number number,
-                            std::uint64_t& owner) {
-    try {
-      if (pm::load(owner) == 0) {
-        const wal::Owner drawn = numbers_->draw();
-        if (drawn != 0) numbers_->pm().publish(owner, drawn);  // before a record has it
-      }
-      const wal::Owner known = pm::load(owner);
-      if (known != 0 && known <= wal::kMaxOwner) {
-        Buffer& buffer = give_buffer(place, note, number);
-        buffer.assign(known);
-        return &buffer;
-      }
-    } catch (const std::bad_alloc&) {
-      // The leaf takes the change.
-    }
-    this->release(number);
-    return nullptr;
+  /// Gives a leaf that keeps its number in a word, and has none yet, its number. Leaves it without
+  /// one if there is none left.
+  void give_number(std::uint64_t& word) {
+    if (pm::load(word) != 0) return;
+    const wal::Owner drawn = numbers_->draw();
+    if (drawn != 0) numbers_->pm().publish(word, drawn);  // before a record has it
   }
 
   /// A number for a leaf that is not in the index yet; 0 if there is none left.
@@ -244,28 +233,6 @@ class HomeBuffers : public WriteBuffers<Shape> {
         forget_resumed();
       }
     }
-  }
-
-  /// Has all chains adopted or ended, unless it is told to stop.
-  template <BufferOwner Owner>
-  void resume(Owner owner, const std::stop_token& stop) {
-    while (this->log()->resuming() && !stop.stop_requested()) owner.resume_some(1);
-    if (!this->log()->resuming()) this->tidy_up(owner);
-  }
-
-  /// Starts a thread of the index that does so, if the options ask for one.
-  template <class Owner>
-  void resume_in_background(Owner owner, Resumption& resumption, const IndexOptions& options) {
-    if (!options.resume_in_background) return;
-    resumption.start_thread([this, owner](const std::stop_token& stop) { resume(owner, stop); });
-  }
-
-  /// Returns when all chains are adopted or ended. `resumption`: of the index.
-  template <BufferOwner Owner>
-  void require_resumed(Owner owner, const Resumption& resumption) {
-    resumption.wait_for_thread();
-    if (this->log()->resuming()) resume(owner, std::stop_token());
-    resumption.wait_for_end();
   }
 
  private:

@@ -56,11 +56,10 @@ bool WordTree<K>::write_anew(Key key) const {
     try {
       if (!replace_leaf(at, right)) return false;
     } catch (const Error& error) {
-      if (error.code() != Errc::out_of_space || !merge_in_place(leaf, *buffer)) throw;
+      if (error.code() != Errc::out_of_space || !buffers_->merge_in_place(at.leaf, *buffer)) throw;
       return true;
     }
-    end_chain(*buffer);
-    buffers_->take_from_leaf(*buffer);
+    buffers_->leave(*buffer);
   }
   if (right != nullptr) install(*right);
   return true;
@@ -112,18 +111,18 @@ void WordTree<K>::add_to_path_again(Node& old, Node& made, Node* right) const {
 /// The pairs of a leaf and of its buffer, in the order of their keys.
 template <class K>
 auto WordTree<K>::all_pairs(const Node& leaf) const -> Run {
-  Run buffered, run;
-  sort_buffered(leaf, Key{}, buffered);
+  const auto buffered = sort_buffered(leaf, Key{});
+  Run run;
   unsigned next = 0;
   for (unsigned i = 0; i < meta_of(leaf).count; ++i) {
     if (is_copy(leaf, i)) continue;
     const Entry entry = load_entry(leaf, i);
     const Key key = keys_.view(entry.key);
-    while (next < buffered.size && keys_.view(buffered.entries[next].key) < key)
-      run.add(buffered.entries[next++]);
+    while (next < buffered.size && keys_.view(buffered.pairs[next].key) < key)
+      run.add(buffered.pairs[next++]);
     run.add(entry);
   }
-  while (next < buffered.size) run.add(buffered.entries[next++]);
+  while (next < buffered.size) run.add(buffered.pairs[next++]);
   return run;
 }
 

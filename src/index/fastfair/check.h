@@ -79,24 +79,19 @@ void WordTree<K>::check_buffer(const Node& leaf, CheckReport& report) const {
   if (buffer == nullptr) return;
   Problems problems(report);
   const pm::Offset offset = pool_.offset(&leaf);
-  std::vector<std::pair<Word, Word>> held, logged;
-  Run run;
-  sort_buffered(leaf, Key{}, run);
+  const auto run = sort_buffered(leaf, Key{});
   std::optional<Key> previous;
   for (unsigned i = 0; i < run.size; ++i) {
-    const Entry& entry = run.entries[i];
-    held.emplace_back(entry.key, entry.value);
+    const Entry& entry = run.pairs[i];
     if (!check_entry(leaf, i, entry, previous, report)) return;
     const Key key = keys_.view(entry.key);
     problems.expect(!holds(leaf, rank(leaf, {key}), key, Keys::hash16(key)),
                     "leaf {:#x}: its buffer has a key that it has, too (B2)", offset);
   }
-  if (!buffer->empty_chain()) logged = read_chain(log(), buffer->owner, buffer->head).pairs;
-  std::sort(held.begin(), held.end());
-  std::sort(logged.begin(), logged.end());
   problems.expect(buffer->owner == number_of(leaf), "leaf {:#x}: its buffer is another one's (B1)",
                   offset);
-  problems.expect(held == logged, "leaf {:#x}: the log and the write buffer disagree (B1)", offset);
+  problems.expect(buffers_->agrees_with_chain(*buffer),
+                  "leaf {:#x}: the log and the write buffer disagree (B1)", offset);
 }
 
 /// The numbers of leaves (F7).
@@ -117,7 +112,7 @@ void WordTree<K>::check_numbers(CheckReport& report) const {
   ++report.blocks;
   problems.expect(pool_.allocator().validate_block(pool_.offset(head_), sizeof(Head)),
                   "the head lies in free memory (F6)");
-  if (buffers_ != nullptr) log().check(report);
+  if (buffers_ != nullptr) buffers_->log().check(report);
 }
 
 /// Checks that the children of a level are nodes of the level below, in its order, and have the
@@ -191,7 +186,7 @@ void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
   const epoch::Guard guard;
   if (head_ != nullptr) visit(pool_.offset(head_));
-  if (buffers_ != nullptr) log().for_each_block(visit);
+  if (buffers_ != nullptr) buffers_->log().for_each_block(visit);
   for_each_node([&](const Node& node) {
     visit(pool_.offset(&node));
     if (meta_of(node).level > 0) return;  // the strings of inner nodes belong to leaves (F4)
@@ -221,18 +216,11 @@ void WordTree<K>::for_each_leaf(Visit visit) const {
 
 template <class K>
 std::uint64_t WordTree<K>::size() const {
-  if (pairs_at_open_.load(std::memory_order_relaxed) == kUnknown) {
-    const std::int64_t added = added_.sum(), removed = removed_.sum();
-    std::int64_t pairs = 0;
+  return pairs_.get([&] {
+    std::uint64_t pairs = 0;
     for_each_leaf([&](const Node&, const Snapshot& snapshot) { pairs += snapshot.size; });
-    // Writers count their pair while they hold the latch of its leaf, and each leaf was seen while
-    // no thread held its latch. So if no count has changed, all counted pairs were seen.
-    if (added_.sum() != added || removed_.sum() != removed)
-      return static_cast<std::uint64_t>(pairs);
-    pairs_at_open_.store(pairs - (added - removed), std::memory_order_relaxed);
-  }
-  return static_cast<std::uint64_t>(pairs_at_open_.load(std::memory_order_relaxed) + added_.sum() -
-                                    removed_.sum());
+    return pairs;
+  });
 }
 
 template <class K>
@@ -253,9 +241,9 @@ IndexStats WordTree<K>::stats() const {
   for_each_node([&](const Node&) { ++nodes; });
   stats.pm_bytes = nodes * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes) +
                    (head_ == nullptr ? 0 : sizeof(Head)) +
-                   (buffers_ == nullptr ? 0 : log().pm_bytes());
+                   (buffers_ == nullptr ? 0 : buffers_->log().pm_bytes());
   stats.dram_bytes = sizeof *this + latches_.bytes() + (path_ == nullptr ? 0 : path_->bytes()) +
-                     (arena_ ? arena_->bytes_in_use() : 0);
+                     (buffers_ == nullptr ? 0 : buffers_->dram_bytes());
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

@@ -32,7 +32,7 @@ bool WordTree<K>::insert_word_at_once(Key key, NewValue value) {
 /// entry after the write, which holds no latch any more.
 template <class K>
 bool WordTree<K>::try_write(const Write& write) {
-  if (buffers_ != nullptr && buffers_->upkeep_due()) buffers_->keep_short(Upkeep{*this});
+  if (buffers_ != nullptr) buffers_->keep_short();
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
@@ -86,7 +86,7 @@ void WordTree<K>::add(Node& leaf, unsigned at, Key key, NewValue value) {
     const Commit commit = commit_of_insert(leaf, at, entry);
     if (pm().commits_as_one()) {
       session.commit_as_one(insertion_changes(leaf, at, entry).all());
-      added_.add(1);
+      pairs_.add();
       return;
     }
     stage_insert(pm(), leaf, at, entry);
@@ -95,7 +95,7 @@ void WordTree<K>::add(Node& leaf, unsigned at, Key key, NewValue value) {
     commit_insert(pm(), leaf, at, entry);
     session.finish();
   }
-  added_.add(1);
+  pairs_.add();
 }
 
 /// Replaces a value; its word is the commit.
@@ -133,7 +133,7 @@ void WordTree<K>::remove(Node& leaf, unsigned at) {
       if (!last) close_gap(pm(), leaf, at);
     }
   }
-  removed_.add(1);
+  pairs_.remove();
 }
 
 template <class K>
@@ -146,8 +146,8 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
   for (bool done = false; !done;) {
     Locked leaf;
     lock_node(leaf, key, 0, &stray);
-    if (const auto erased = erase_buffered(*leaf.node, key, expected)) {
-      if (!*erased) return false;
+    if (const auto found = find_buffered(*leaf.node, key, hash)) {
+      if (!buffers_->erase(found, expected)) return false;
     } else {
       const unsigned after = rank_from_right(*leaf.node, {key});
       if (!holds(*leaf.node, after, key, hash)) return false;

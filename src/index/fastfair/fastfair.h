@@ -8,7 +8,7 @@
 //   smo.h         FAIR, the structure modifications: split, the entry above, the new root
 //   node_merge.h  the structure modifications that FAIR lacks: sparse nodes are merged and freed
 //   scan.h        ordered iteration
-//   buffers.h     write buffers of leaves, their merge in place, their return after a restart
+//   buffers.h     leaves with write buffers (index/common/buffered.h), and their merge in place
 //   anew.h        leaves that are rewritten with what their buffers hold
 //   shortcut.h    the cached path: ways to leaves that do not go through inner nodes
 //   head.cc       the head, which an index with write buffers has in front of its root
@@ -46,11 +46,11 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/buffered.h"
 #include "index/common/codec.h"
-#include "index/common/home_buffers.h"
 #include "index/common/latches.h"
 #include "index/common/limits.h"
-#include "index/common/pair_records.h"
+#include "index/common/pair_count.h"
 #include "index/common/path_budget.h"
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
@@ -61,10 +61,7 @@
 #include "index/fastfair/shift.h"
 #include "pool/checked.h"
 #include "pool/index_handle.h"
-#include "util/arena.h"
 #include "util/spin_lock.h"
-#include "util/striped_counter.h"
-#include "wal/log.h"
 
 namespace perdix::detail::index::fastfair {
 
@@ -188,13 +185,8 @@ class WordTree : public pool::OpenIndex {
     bool valid() const { return latch->read_validate(version); }
   };
 
-  /// A node whose latch is held. False if there is none.
-  struct Locked {
-    Node* node = nullptr;
-    LatchSet latches;
-
-    explicit operator bool() const { return node != nullptr; }
-  };
+  /// A node whose latch is held.
+  using Locked = LockedHome<Seen>;
 
   /// The leaf that holds the key, or would, or one at the left of it.
   Seen leaf_at_or_before(Key key) const { return approach({key}, 0); }
@@ -275,7 +267,7 @@ class WordTree : public pool::OpenIndex {
   bool merges_due() const {
     return merges_missed_.load(std::memory_order_relaxed) !=
                merges_made_up_.load(std::memory_order_relaxed) &&
-           (buffers_ == nullptr || !log().resuming());
+           (buffers_ == nullptr || !buffers_->log().resuming());
   }
   void make_up_for_merges();
   void make_up_around_next_leaf();
@@ -292,16 +284,36 @@ class WordTree : public pool::OpenIndex {
   bool take_snapshot(const Seen& leaf, Key from, Snapshot& into) const;
 
   // buffers.h
-  using Buffers = HomeBuffers<BufferShape>;
-  using Buffer = Buffers::Buffer;
-  struct Upkeep;
-  /// The outcome for a new pair.
-  enum class Buffered {
-    added,
-    merged,   ///< the buffer was full: the leaf must be looked for again
-    refused,  ///< its leaf takes it
+  /// What leaves are to their write buffers (index/common/buffered.h).
+  struct Homes {
+    using KeyType = K;
+    using Shape = BufferShape;
+    using Seen = typename WordTree::Seen;
+    using Pair = Entry;
+    static constexpr const char* kLogName = "the log of a leaf";
+    static constexpr bool kMoves = true;
+    static constexpr bool kMergeTakesSpace = false;
+
+    const WordTree& tree;
+
+    unsigned capacity() const { return buffered_pairs(tree.fanout_); }
+    pm::Offset place(const Seen& leaf) const { return tree.pool_.offset(leaf.node); }
+    std::uint64_t& number_word(const Seen& leaf) const { return number_of(*leaf.node); }
+    wal::Owner number(const Seen& leaf) const { return pm::load(number_of(*leaf.node)); }
+    std::uint64_t note(const Seen& leaf) const { return pm::load(leaf.node->low); }
+    Hash16 tag(Word key) const { return Keys::hash16_of_word(key); }
+    Seen at(pm::Offset place, std::uint64_t) const { return tree.held(tree.node_at(place)); }
+    Seen route(wal::Owner, std::uint64_t low) const { return tree.seek({tree.keys_.view(low)}, 0); }
+    bool owns(const Seen& leaf, wal::Owner owner) const { return number(leaf) == owner; }
+    bool has_word(const Seen& leaf, Word key) const;
+    template <class End>
+    bool merge_in_place(const Seen& leaf, const WriteBuffer<Shape>& buffer, End end) const;
+    void rewrite(Locked& leaf, WriteBuffer<Shape>& buffer, bool full) const;
   };
-  /// Pairs in the order of their keys.
+  using Buffers = Buffered<Homes>;
+  using Buffer = typename Buffers::Buffer;
+
+  /// Pairs of a leaf and its buffer, in the order of their keys.
   struct Run {
     std::array<Entry, kMaxPairs> entries;
     unsigned size = 0;
@@ -309,10 +321,17 @@ class WordTree : public pool::OpenIndex {
     void add(Entry entry) { entries[size++] = entry; }
   };
 
-  wal::Log& log() const { return *buffers_->log(); }
-  unsigned most_buffered() const { return buffered_pairs(fanout_); }
   Buffer* buffer_of(const Node& leaf) const {
     return buffers_ == nullptr ? nullptr : buffers_->of(pool_.offset(&leaf));
+  }
+  typename Buffers::Found find_buffered(const Node& leaf, Key key, Hash16 hash) const {
+    if (buffers_ == nullptr) return {};
+    return buffers_->find(pool_.offset(&leaf), key, hash);
+  }
+  /// The pairs of a leaf's buffer with key >= from.
+  typename Buffers::Run sort_buffered(const Node& leaf, Key from) const {
+    return buffers_ == nullptr ? typename Buffers::Run()
+                               : buffers_->sorted(pool_.offset(&leaf), from);
   }
   /// Pairs of a leaf and of its buffer; of an inner node, entries.
   unsigned pairs_of(const Node& node) const {
@@ -322,31 +341,19 @@ class WordTree : public pool::OpenIndex {
   bool ready(const Seen& leaf) const {
     if (buffers_ == nullptr) [[likely]]
       return true;
-    return !log().resuming() || resume_leaf(leaf);
+    return buffers_->ready(leaf);
   }
-  int find_buffered(const Buffer& buffer, Key key) const;
+  /// A node whose latch is held already.
+  Seen held(Node& node) const { return {&node, &latches_.of(pool_.offset(&node))}; }
   bool look_into_buffer(const Seen& leaf, Key key, std::optional<Word>& value) const;
-  void sort_buffered(const Node& leaf, Key from, Run& run) const;
   template <class Add>
   bool collect_with_buffer(const Seen& leaf, Key from, std::size_t limit, Seen& following,
                            Add add) const;
   std::optional<bool> write_buffered(Locked& leaf, const Write& write, Node*& stray);
-  Buffered add_buffered(Locked& leaf, Key key, NewValue value);
-  bool is_full(const Buffer& buffer) const;
-  std::optional<bool> erase_buffered(Node& leaf, Key key, const NewValue* expected);
-  Buffer* give_buffer(Node& leaf);
-  typename Buffers::Number take_cold_buffer(const Node& leaf) const;
-  bool merge_in_place(Node& leaf, Buffer& buffer) const;
   pm::Changes changes_to(Node& leaf, const Run& run) const;
-  void end_chain(Buffer& buffer) const;
-  void merge(Locked& leaf, Buffer& buffer) const;
-  void clean(Buffer& buffer, bool may_split) const;
-  bool resume_leaf(const Seen& leaf) const;
-  void adopt_chain(Node& leaf, wal::Owner owner, wal::Position head) const;
-  bool has_word(const Node& leaf, Word key) const;
-  void resume_chain(wal::Owner owner, wal::Position head) const;
-  void resume_some(unsigned chains) const;
-  void require_resumed() const;
+  void require_resumed() const {
+    if (buffers_ != nullptr) buffers_->require_resumed();
+  }
   void open_buffers(const IndexOptions& options);
 
   // anew.h
@@ -388,15 +395,12 @@ class WordTree : public pool::OpenIndex {
   const pm::Persister& pm() const { return pool_.pm(); }
 
   std::optional<pool::IndexHandle> handle_;  // keeps the pool open
-  std::optional<util::Arena> arena_;         // of buffers
   pool::PoolCore& pool_;
   std::uint64_t& root_;
   Head* const head_;  // null: the index never had write buffers
   const unsigned fanout_;
-  Technique technique_ = Technique::none;
   Keys keys_;
   ValueCodec codec_;
-  std::unique_ptr<Buffers> buffers_;  // null if the index never had any
   Latches latches_;
   mutable util::SpinLock root_lock_;  // for changes of the root word; its holder waits for no latch
   double recovery_seconds_ = 0;
@@ -408,19 +412,13 @@ class WordTree : public pool::OpenIndex {
   K round_from_{};                                // where the round goes on
   std::uint64_t missed_before_round_ = 0;
 
-  // Pairs that came and went since the tree was opened: each under the latch of its leaf, and so
-  // before another thread can see the effect.
-  util::StripedCounter added_;
-  util::StripedCounter removed_;
-  mutable std::atomic<std::int64_t> pairs_at_open_{kUnknown};
-  static constexpr std::int64_t kUnknown = -1;
+  PairCount pairs_;
 
-  const PairRecords<K> records_;
-  std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
-
-  std::unique_ptr<Path> path_;     // null if the technique has none
-  mutable Resumption filling_;     // of the path
-  mutable Resumption resumption_;  // last: its thread ends before anything else goes away
+  std::unique_ptr<Path> path_;  // null if the technique has none
+  mutable Resumption filling_;  // of the path
+  // Null if the index never had any. Behind all that its thread uses.
+  std::unique_ptr<Buffers> buffers_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 template <class K, class V>

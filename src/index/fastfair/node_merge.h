@@ -66,7 +66,7 @@ void WordTree<K>::make_up_around_next_leaf() {
 /// the parent sparse.
 template <class K>
 bool WordTree<K>::merge_level(Key key, unsigned level) {
-  if (buffers_ != nullptr && level == 0 && log().resuming()) {  // buffers.h, B4
+  if (buffers_ != nullptr && level == 0 && buffers_->log().resuming()) {  // buffers.h, B4
     merges_missed_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
@@ -105,9 +105,9 @@ bool WordTree<K>::merge_both_buffers(Node& left, Node& right) const {
   if (buffers_ == nullptr || meta_of(left).level > 0) return true;
   for (Node* node : {&left, &right}) {
     Buffer* const buffer = buffer_of(*node);
-    if (buffer != nullptr && !merge_in_place(*node, *buffer)) return false;
+    if (buffer != nullptr && !buffers_->merge_in_place(held(*node), *buffer)) return false;
   }
-  if (Buffer* const buffer = buffer_of(right)) buffers_->take_from_leaf(*buffer);
+  buffers_->take_from(pool_.offset(&right));
   return true;
 }
 

@@ -37,8 +37,7 @@ WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind
       fanout_(fanout),
       keys_(pool),
       codec_(pool, value_kind),
-      latches_(latch_bits),
-      records_(pool, keys_, codec_) {
+      latches_(latch_bits) {
   check_fanout(fanout);
   const auto start = std::chrono::steady_clock::now();
   if (pm::load(root_) == pm::kNull) retry_when_full(pool_, [&] { create(); });
@@ -47,6 +46,7 @@ WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind
     path_ = std::make_unique<Path>(pool_.reclaimer(), path_budget(options), LowOf{keys_});
   open_buffers(options);  // its thread goes by the path
   if (path_ != nullptr) open_path(options);
+  if (buffers_ != nullptr) entry_.emplace(pool_.open_indexes(), *this);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

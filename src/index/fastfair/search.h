@@ -101,10 +101,7 @@ bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stra
     const Seen seen = seek({key}, level, stray);
     if (seen.node == nullptr) return false;
     if (level == 0 && !ready(seen)) continue;
-    if (!seen.latch->try_upgrade(seen.version)) continue;
-    locked.latches.add_held(*seen.latch);
-    locked.node = seen.node;
-    return true;
+    if (locked.try_lock(seen)) return true;
   }
 }
 
@@ -149,13 +146,12 @@ std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
 template <class K>
 void WordTree<K>::collect_last(const Node& leaf, Target target, LastPairs& last) const {
   last.clear();
-  Run buffered;
-  if (buffers_ != nullptr) sort_buffered(leaf, Key{}, buffered);
-  while (buffered.size > 0 && !target.reaches(keys_.view(buffered.entries[buffered.size - 1].key)))
+  typename Buffers::Run buffered = sort_buffered(leaf, Key{});
+  while (buffered.size > 0 && !target.reaches(keys_.view(buffered.pairs[buffered.size - 1].key)))
     --buffered.size;
   for (unsigned i = rank(leaf, target); (i > 0 || buffered.size > 0) && !last.full();) {
     const Entry entry = i > 0 ? load_entry(leaf, i - 1) : Entry{};
-    const Entry* other = buffered.size > 0 ? &buffered.entries[buffered.size - 1] : nullptr;
+    const Entry* other = buffered.size > 0 ? &buffered.pairs[buffered.size - 1] : nullptr;
     if (other != nullptr && (i == 0 || keys_.view(entry.key) < keys_.view(other->key))) {
       last.add(other->key, other->value);
       --buffered.size;

@@ -20,70 +20,64 @@
 
 namespace perdix::detail::index::skiplist {
 
-/// Ends the chain of a buffer whose pairs are all in the list, durably, and empties the buffer.
+/// The merge of a hollow owner needs the latch of the range before, too.
 template <class K>
-void WordList<K>::end_chain(Buffer& buffer) const {
-  pm::on_step("skiplist: a merge ends a chain");
-  records_.end(log(), buffer);
-}
-
-/// Moves the pairs in the buffer of a locked range into the list, and removes the owner if it is
-/// hollow. The caller must search again. Throws out_of_space: some pairs may have been moved.
-template <class K>
-void WordList<K>::merge(LatchSet& held, Node& owner, Buffer& buffer) const {
-  if (!is_hollow(owner)) return merge_locked(owner, buffer);
-  held.release();
-  remove_hollow(key_of(owner));
-}
-
-/// merge() for a range whose owner is not hollow; its latch stays held.
-template <class K>
-void WordList<K>::merge_locked(Node& owner, Buffer& buffer) const {
+template <class End>
+bool WordList<K>::Homes::merge_in_place(const Seen& owner, WriteBuffer<Shape>& buffer,
+                                        End end) const {
+  if (is_hollow(*owner.node)) return false;
   LowNodes low;
-  move_to_list(owner, buffer, low);
-  end_chain(buffer);
-  raise_all(low);
+  list.move_to_list(*owner.node, buffer, low);
+  end();
+  list.raise_all(low);
+  return true;
 }
 
-/// Steps 1 of a merge. The tall nodes that it makes are added to `low`.
+/// Of a hollow owner. Nothing else is written anew: in a list no pair has to make room for another
+/// one, so each is written out of place.
+template <class K>
+void WordList<K>::Homes::rewrite(Locked& range, WriteBuffer<Shape>&, bool) const {
+  const Key key = list.key_of(*range.node);
+  range.latches.release();
+  list.remove_hollow(key);
+}
+
+/// Step 1 of a merge. The tall nodes that it makes are added to `low`.
 template <class K>
 void WordList<K>::move_to_list(Node& owner, Buffer& buffer, LowNodes& low) const {
-  const BufferedRun run = sort_buffered(owner, Key{});
-  const std::span<const Placed> pairs(run.pairs.data(), run.size);
+  const auto run = buffers_->sorted(pool_.offset(&owner), Key{});
+  const std::span<const Pair> pairs(run.pairs.data(), run.size);
   unsigned moved = 0;
   try {
     while (moved < run.size) moved += insert_run(owner, pairs.subspan(moved), low);
   } catch (...) {
-    for (unsigned i = 0; i < moved; ++i) remove_from_chain(buffer, pairs[i].pair.key);
+    for (unsigned i = 0; i < moved; ++i) remove_from_chain(buffer, pairs[i].key);
     throw;
   }
 }
 
-/// Removes a key from a buffer and its chain whose node is in the list, durably. The chain has room
-/// for that (B3).
+/// Removes a key from a buffer and its chain whose node is in the list, durably.
 template <class K>
 void WordList<K>::remove_from_chain(Buffer& buffer, Word key) const {
   unsigned i = 0;
   while (buffer.key(i) != key) ++i;
-  log().append_surely(buffer, wal::Type::erase_key, key, 0);
-  buffer.remove(i);
-  ++buffer.records;
+  buffers_->forget(buffer, i);
 }
 
 /// Inserts a run: the first of the pairs, and those behind it that come before the next node of the
 /// list, but no more than one commit can link. Returns how many.
 template <class K>
-unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, LowNodes& low) const {
+unsigned WordList<K>::insert_run(Node& owner, std::span<const Pair> pairs, LowNodes& low) const {
   Path path;
   path.levels = kTall - 1;
-  descend(owner, {keys_.view(pairs[0].pair.key)}, path.levels,
+  descend(owner, {keys_.view(pairs[0].key)}, path.levels,
           [&](unsigned level, const Neighbours& at) { path.at[level] = at; });
   const Node* const behind = path.at[0].next;
   alloc::Session session = pool_.allocator().session();
   NewNodes made;
   unsigned highest = levels();
   while (made.count < std::min<std::size_t>(pairs.size(), alloc::kMaxBlocks)) {
-    const Key key = keys_.view(pairs[made.count].pair.key);
+    const Key key = keys_.view(pairs[made.count].key);
     if (made.count > 0 && behind != nullptr && !(key < key_of(*behind))) break;
     const unsigned height = std::min({wanted_height(key), highest + 1, kMaxHeight});
     highest = std::max(highest, height);
@@ -104,13 +98,13 @@ unsigned WordList<K>::insert_run(Node& owner, std::span<const Placed> pairs, Low
 /// Writes the nodes of a run, each with links to the next. Returns the first one that has level 1,
 /// null if none has.
 template <class K>
-Node* WordList<K>::fill_run(const Path& path, std::span<const Placed> pairs,
+Node* WordList<K>::fill_run(const Path& path, std::span<const Pair> pairs,
                             const NewNodes& made) const {
   std::array<pm::Offset, kTall - 1> next = {offset_of(path.at[0].next), offset_of(path.at[1].next)};
   Node* second = nullptr;
   for (unsigned i = made.count; i-- > 0;) {
     Node& node = *made.nodes[i];
-    fill_node(node, made.heights[i], pairs[i].pair,
+    fill_node(node, made.heights[i], pairs[i],
               [&](unsigned level) { return level < next.size() ? next[level] : pm::kNull; });
     next[0] = pool_.offset(&node);
     if (made.heights[i] == 1) continue;
@@ -210,8 +204,7 @@ void WordList<K>::remove_hollow(Key key) const {
     LowNodes low;
     if (Buffer* const buffer = buffer_of(**owner)) {
       move_to_list(**owner, *buffer, low);
-      end_chain(*buffer);  // before the node leaves its levels: B4
-      buffers_->take_from_leaf(*buffer);
+      buffers_->leave(*buffer);  // before the node leaves its levels: B4
     }
     pm::on_step("skiplist: a hollow node goes");
     remove_by_key(key);

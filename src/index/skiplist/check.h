@@ -80,10 +80,8 @@ void WordList<K>::check_buffer(const Node& owner, Checked& checked) const {
   const Buffer* const buffer = buffer_of(owner);
   if (buffer == nullptr) return;
   const pm::Offset offset = pool_.offset(&owner);
-  std::vector<std::pair<Word, Word>> held, logged;
   const Node* const end = next_of(owner, kTall - 1);
   for (unsigned i = 0; i < buffer->size(); ++i) {
-    held.emplace_back(buffer->key(i), buffer->value(i));
     if (!keys_.sound(buffer->key(i)) || !codec_.sound(buffer->value(i))) {
       checked.expect(false, "node {:#x}: its buffer refers to a string that is not there", offset);
       return;
@@ -96,12 +94,10 @@ void WordList<K>::check_buffer(const Node& owner, Checked& checked) const {
     checked.expect(!has_key(descend_from_head({key}).next, key, Keys::hash16(key)),
                    "node {:#x}: its buffer has a key that has a node (B2)", offset);
   }
-  if (!buffer->empty_chain()) logged = read_chain(log(), buffer->owner, buffer->head).pairs;
-  std::sort(held.begin(), held.end());
-  std::sort(logged.begin(), logged.end());
-  checked.expect(buffer->owner == number_of(owner), "node {:#x}: its buffer is another one's (B1)",
-                 offset);
-  checked.expect(held == logged, "node {:#x}: the log and the write buffer disagree (B1)", offset);
+  checked.expect(buffer->owner == offset / pm::kLineSize,
+                 "node {:#x}: its buffer is another one's (B1)", offset);
+  checked.expect(buffers_->agrees_with_chain(*buffer),
+                 "node {:#x}: the log and the write buffer disagree (B1)", offset);
 }
 
 /// All buffers are those of owners (L8).
@@ -116,7 +112,7 @@ void WordList<K>::check_buffers(Checked& checked) const {
   });
   checked.expect(found == buffers_->in_use(), "{} write buffers are in use, {} nodes have one (L8)",
                  buffers_->in_use(), found);
-  log().check(checked.report);
+  buffers_->log().check(checked.report);
 }
 
 /// The cached path leads to tall nodes of the list, and to all of them if it says so (P1, P2).
@@ -163,12 +159,12 @@ void WordList<K>::for_each_block(const BlockVisitor& visit) const {
     if (codec_.blobs(value) != 0) visit(blob_offset(value));
   };
   const auto visit_buffer = [&](const Node& owner) {
-    const BufferedRun run = sort_buffered(owner, Key{});
-    for (unsigned i = 0; i < run.size; ++i)
-      visit_blobs(run.pairs[i].pair.key, run.pairs[i].pair.value);
+    const Buffer* const buffer = buffer_of(owner);
+    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+      visit_blobs(buffer->key(i), buffer->value(i));
   };
   if (buffers_ != nullptr) {
-    log().for_each_block(visit);
+    buffers_->log().for_each_block(visit);
     visit_buffer(head_);
     for_each_node(kTall - 1, visit_buffer);
   }
@@ -215,9 +211,9 @@ IndexStats WordList<K>::stats() const {
     bytes += (node == nullptr ? 0 : node_bytes(height_of(*node))) +
              static_cast<std::uint64_t>(keys_.footprint(key) + codec_.footprint(value));
   });
-  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : log().pm_bytes());
+  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : buffers_->log().pm_bytes());
   stats.dram_bytes = sizeof *this + latches_.bytes() + (path_ == nullptr ? 0 : path_->bytes()) +
-                     (buffers_ == nullptr ? 0 : ranges_->bytes() + arena_->bytes_in_use());
+                     (buffers_ == nullptr ? 0 : ranges_->bytes() + buffers_->dram_bytes());
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }

@@ -47,7 +47,7 @@ auto WordList<K>::see_owner(Bound bound) const -> Seen {
   Erased erased;
   for (;;) {
     const Seen seen = owner_at(last_tall(bound), bound, erased);
-    if (seen.node != nullptr && ready(seen)) return seen;
+    if (seen.node != nullptr && buffers_->ready(seen)) return seen;
     pm::on_step("skiplist: a range has changed");
   }
 }
@@ -63,9 +63,8 @@ Node* WordList<K>::node_in_range(Node& owner, Key key) const {
 /// What a range has for the key. False if it has changed in between.
 template <class K>
 bool WordList<K>::look_into_range(const Seen& owner, Key key, std::optional<Word>& value) const {
-  const Buffer* const buffer = buffer_of(*owner.node);
-  if (const int i = buffer == nullptr ? -1 : find_buffered(*buffer, key); i >= 0) {
-    value = buffer->value(static_cast<unsigned>(i));
+  if (const auto found = find_buffered(*owner.node, key)) {
+    value = found.value();
   } else {
     const Node* const node = node_in_range(*owner.node, key);
     value =
@@ -81,7 +80,7 @@ std::optional<Word> WordList<K>::find_in_ranges(Key key, Node* near) const {
   const Bound bound{key, true};
   Erased erased;
   for (Seen owner = near == nullptr ? Seen{} : owner_at(*near, bound, erased);; owner = {}) {
-    if (owner.node == nullptr || !ready(owner)) owner = see_owner(bound);
+    if (owner.node == nullptr || !buffers_->ready(owner)) owner = see_owner(bound);
     std::optional<Word> value;
     if (look_into_range(owner, key, value)) return value;
     pm::on_step("skiplist: a lookup begins again");
@@ -124,28 +123,13 @@ auto WordList<K>::find_last_in_ranges(Bound bound) const -> std::optional<Pair> 
   }
 }
 
-/// The pairs of a range's buffer with key >= from.
-template <class K>
-auto WordList<K>::sort_buffered(const Node& owner, Key from) const -> BufferedRun {
-  const Buffer* const buffer = buffer_of(owner);
-  BufferedRun run;
-  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i) {
-    const Pair pair{buffer->key(i), buffer->value(i)};
-    if (!(keys_.view(pair.key) < from)) run.add(nullptr, pair);
-  }
-  std::sort(run.pairs.begin(), run.pairs.begin() + run.size, [&](const Placed& a, const Placed& b) {
-    return keys_.view(a.pair.key) < keys_.view(b.pair.key);
-  });
-  return run;
-}
-
 /// Adds the pairs of a range with key >= from until there are `most`. Returns the key from which it
 /// goes on; none behind the last range. `following`: the owner of the next range, if it goes on
 /// there.
 template <class K>
 auto WordList<K>::show_range(const Seen& owner, Key from, std::size_t most, Shown& shown,
                              Seen& following) const -> std::optional<Key> {
-  const BufferedRun buffered = sort_buffered(*owner.node, from);
+  const auto buffered = buffers_->sorted(pool_.offset(owner.node), from);
   Node* const end = next_of(*owner.node, kTall - 1);
   const bool from_owner = owner.node != &head_ && !(key_of(*owner.node) < from);
   const Node* node = from_owner ? owner.node : descend_in_range(*owner.node, {from}).next;
@@ -153,12 +137,12 @@ auto WordList<K>::show_range(const Seen& owner, Key from, std::size_t most, Show
     const bool in_list = node != nullptr && node != end;
     const bool hollow = in_list && is_hollow(*node);
     const bool in_buffer =
-        i < buffered.size && (!in_list || keys_.view(buffered.pairs[i].pair.key) < key_of(*node));
+        i < buffered.size && (!in_list || keys_.view(buffered.pairs[i].key) < key_of(*node));
     if (!in_list && !in_buffer) break;
     if (shown.size == most && !hollow)
-      return in_buffer ? keys_.view(buffered.pairs[i].pair.key) : key_of(*node);
+      return in_buffer ? keys_.view(buffered.pairs[i].key) : key_of(*node);
     if (in_buffer && shown.size < most) {
-      shown.pairs[shown.size++] = buffered.pairs[i++];
+      shown.add(nullptr, buffered.pairs[i++]);
       continue;
     }
     if (!hollow) shown.add(node, {pm::load(node->key), pm::load(node->value)});
@@ -183,7 +167,7 @@ bool WordList<K>::collect_ranges(Seen& at, K& position, std::size_t most, Add ad
   Key from = position;
   bool more = true;
   while (more && shown.size < most) {
-    if (at.node == nullptr || !at.valid() || !ready(at)) at = see_owner({from, true});
+    if (at.node == nullptr || !at.valid() || !buffers_->ready(at)) at = see_owner({from, true});
     const unsigned before = shown.size;
     Seen following = at;
     const std::optional<Key> next = show_range(at, from, most, shown, following);

@@ -39,8 +39,7 @@ WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind, const IndexOpti
       codec_(pool_, value_kind),
       latches_(Latches::kBits),
       hash_(seed),
-      levels_(0),
-      records_(pool_, keys_, codec_) {
+      levels_(0) {
   const auto start = std::chrono::steady_clock::now();
   levels_.store(levels_in_use(head_), std::memory_order_relaxed);
   if (path_budget(options) != 0)

@@ -24,8 +24,7 @@ bool WordList<K>::write(Key key, NewValue value, Mode mode, const NewValue* expe
 
 template <class K>
 bool WordList<K>::try_write(const Write& write) {
-  if (buffers_ != nullptr && buffers_->upkeep_due()) [[unlikely]]
-    buffers_->keep_short(Upkeep{*this});
+  if (buffers_ != nullptr) buffers_->keep_short();
   const epoch::Guard guard;
   Erased erased;
   for (;;) {

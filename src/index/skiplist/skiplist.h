@@ -10,7 +10,7 @@
 //   tower.h         how a node is added to its levels and removed
 //   scan.h          ordered iteration
 //   ranges.h        lookups and iteration in a list with write buffers, by ranges of tall nodes
-//   buffers.h       write buffers of tall nodes, and their return after a restart
+//   buffers.h       tall nodes with write buffers (index/common/buffered.h)
 //   buffer_merge.h  how the pairs of a buffer are added to the list
 //   recovery.h      what happens on open: creation
 //   destroy.h       frees all of an index that is dropped
@@ -49,11 +49,11 @@
 #include "alloc/session.h"
 #include "epoch/guard.h"
 #include "index/common/batch.h"
+#include "index/common/buffered.h"
 #include "index/common/codec.h"
 #include "index/common/hash_seed.h"
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
-#include "index/common/pair_records.h"
 #include "index/common/path_budget.h"
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
@@ -64,9 +64,7 @@
 #include "index/skiplist/node.h"
 #include "pool/index_handle.h"
 #include "pool/open_index.h"
-#include "util/arena.h"
 #include "util/seeded_hash.h"
-#include "wal/log.h"
 
 namespace perdix::detail::index::skiplist {
 
@@ -276,17 +274,14 @@ class WordList : public pool::OpenIndex {
     const Node* node = nullptr;
     Pair pair{};
   };
+  static constexpr unsigned kPairsAtOnce = 64;
   /// Pairs in the order of their keys.
-  template <unsigned kMaxPairs>
-  struct Run {
-    std::array<Placed, kMaxPairs> pairs;
+  struct Shown {
+    std::array<Placed, kPairsAtOnce> pairs;
     unsigned size = 0;
 
     void add(const Node* node, Pair pair) { pairs[size++] = {node, pair}; }
   };
-  static constexpr unsigned kPairsAtOnce = 64;
-  using BufferedRun = Run<BufferShape::kPairs>;
-  using Shown = Run<kPairsAtOnce>;
 
   Latch& range_latch(const Node& owner) const { return ranges_->of(pool_.offset(&owner)); }
   Neighbours descend_in_range(Node& owner, Bound bound) const;
@@ -302,48 +297,59 @@ class WordList : public pool::OpenIndex {
   std::optional<Pair> last_in_list(Node& owner, Bound bound) const;
   std::optional<Pair> last_of_range(Node& owner, Bound bound) const;
   std::optional<Pair> find_last_in_ranges(Bound bound) const;
-  BufferedRun sort_buffered(const Node& owner, Key from) const;
   std::optional<Key> show_range(const Seen& owner, Key from, std::size_t most, Shown& shown,
                                 Seen& following) const;
 
   // buffers.h
-  using Buffers = HomeBuffers<BufferShape>;
-  using Buffer = typename Buffers::Buffer;
-  struct Upkeep;
-  /// The outcome for a new pair.
-  enum class Buffered {
-    added,
-    merged,   ///< the buffer was full: the range must be looked for again
-    refused,  ///< the list takes it
-  };
+  /// A range whose latch is held, by its owner.
+  using Locked = LockedHome<Seen>;
 
-  wal::Log& log() const { return *buffers_->log(); }
+  /// What the owners of ranges are to their write buffers (index/common/buffered.h).
+  struct Homes {
+    using KeyType = K;
+    using Shape = BufferShape;
+    using Seen = typename WordList::Seen;
+    using Pair = typename WordList::Pair;
+    static constexpr const char* kLogName = "the log of a node";
+    static constexpr bool kMoves = false;
+    static constexpr bool kMergeTakesSpace = true;
+
+    const WordList& list;
+
+    static constexpr unsigned capacity() { return BufferShape::kPairs; }
+    pm::Offset place(const Seen& owner) const { return list.pool_.offset(owner.node); }
+    wal::Owner number(const Seen& owner) const { return place(owner) / pm::kLineSize; }
+    static std::uint64_t note(const Seen&) { return 0; }
+    static Hash16 tag(Word key) { return Keys::hash16_of_word(key); }
+    Seen at(pm::Offset place, std::uint64_t) const;
+    Seen route(wal::Owner owner, std::uint64_t) const;
+    bool owns(const Seen& owner, wal::Owner number) const;
+    bool has_word(const Seen& owner, Word key) const;
+    template <class End>
+    bool merge_in_place(const Seen& owner, WriteBuffer<Shape>& buffer, End end) const;
+    void rewrite(Locked& range, WriteBuffer<Shape>& buffer, bool full) const;
+  };
+  using Buffers = Buffered<Homes>;
+  using Buffer = typename Buffers::Buffer;
+
   Buffer* buffer_of(const Node& owner) const { return buffers_->of(pool_.offset(&owner)); }
-  wal::Owner number_of(const Node& owner) const { return pool_.offset(&owner) / pm::kLineSize; }
-  int find_buffered(const Buffer& buffer, Key key) const;
-  Node* lock_range(LatchSet& held, Key key) const;
+  typename Buffers::Found find_buffered(const Node& owner, Key key) const {
+    return buffers_->find(pool_.offset(&owner), key, Keys::hash16(key));
+  }
+  bool lock_range(Locked& range, Key key) const;
   std::optional<Node*> lock_with_before(LatchSet& held, Key key) const;
   std::optional<bool> write_range(const Write& write, Erased& erased);
-  std::optional<bool> write_to_list(LatchSet& held, Node& owner, const Write& write,
-                                    Erased& erased);
-  std::optional<bool> write_new(LatchSet& held, Node& owner, const Write& write, Erased& erased);
-  Buffered add_buffered(LatchSet& held, Node& owner, Key key, NewValue value);
+  std::optional<bool> write_to_list(Locked& range, const Write& write, Erased& erased);
+  std::optional<bool> write_new(Locked& range, const Write& write, Erased& erased);
   std::optional<bool> erase_in_range(Key key, const NewValue* expected, Erased& erased) const;
-  bool erase_buffered(LatchSet& held, const Node& owner, Buffer& buffer, unsigned i,
+  bool erase_buffered(Locked& range, const typename Buffers::Found& found,
                       const NewValue* expected) const;
-  std::optional<bool> erase_owner(LatchSet& held, Node& owner, const NewValue* expected,
-                                  Erased& erased) const;
+  std::optional<bool> erase_owner(Locked& range, const NewValue* expected, Erased& erased) const;
   std::optional<bool> erase_bare_owner(Key key, const NewValue* expected, Erased& erased) const;
-  Buffer* give_buffer(const Node& owner) const;
-  typename Buffers::Number take_cold_buffer(const Node& owner) const;
   Node& owner_at_place(pm::Offset place) const;
-  void clean(Buffer& buffer, bool may_split) const;
-  bool ready(const Seen& owner) const { return !log().resuming() || resume_range(owner); }
-  bool resume_range(const Seen& owner) const;
-  void adopt_chain(Node& owner, wal::Position head) const;
-  void resume_chain(wal::Owner number, wal::Position head) const;
-  void resume_some(unsigned chains) const;
-  void require_resumed() const;
+  void require_resumed() const {
+    if (buffers_ != nullptr) buffers_->require_resumed();
+  }
   void open_buffers(const IndexOptions& options);
 
   // buffer_merge.h
@@ -359,12 +365,9 @@ class WordList : public pool::OpenIndex {
     std::array<unsigned, alloc::kMaxBlocks> heights;
     unsigned count = 0;
   };
-  void end_chain(Buffer& buffer) const;
-  void merge(LatchSet& held, Node& owner, Buffer& buffer) const;
-  void merge_locked(Node& owner, Buffer& buffer) const;
   void move_to_list(Node& owner, Buffer& buffer, LowNodes& low) const;
-  unsigned insert_run(Node& owner, std::span<const Placed> pairs, LowNodes& low) const;
-  Node* fill_run(const Path& path, std::span<const Placed> pairs, const NewNodes& made) const;
+  unsigned insert_run(Node& owner, std::span<const Pair> pairs, LowNodes& low) const;
+  Node* fill_run(const Path& path, std::span<const Pair> pairs, const NewNodes& made) const;
   void link_run(alloc::Session& session, const Path& path, Node& first, Node* second) const;
   void remove_from_chain(Buffer& buffer, Word key) const;
   void raise(Node& node) const;
@@ -387,8 +390,7 @@ class WordList : public pool::OpenIndex {
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
-  pool::IndexHandle handle_;          // keeps the pool open
-  std::optional<util::Arena> arena_;  // of buffers
+  pool::IndexHandle handle_;  // keeps the pool open
   pool::PoolCore& pool_;
   Node& head_;
   Keys keys_;
@@ -401,14 +403,12 @@ class WordList : public pool::OpenIndex {
   mutable PairCount pairs_;
   double recovery_seconds_ = 0;
 
-  const PairRecords<K> records_;
-  std::unique_ptr<Latches> ranges_;   // by the place of the owner
-  std::unique_ptr<Buffers> buffers_;  // null if the index never had any
-
-  std::unique_ptr<NodePath> path_;                 // null if the technique has none
-  mutable Resumption filling_;                     // of the path
-  std::optional<pool::OpenIndexes::Entry> entry_;  // made when the index is complete
-  mutable Resumption resumption_;  // last: its thread ends before anything else goes away
+  std::unique_ptr<NodePath> path_;   // null if the technique has none
+  mutable Resumption filling_;       // of the path
+  std::unique_ptr<Latches> ranges_;  // by the place of the owner; null without buffers
+  // Null if the index never had any. Behind all that its thread uses.
+  std::unique_ptr<Buffers> buffers_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
 template <class K, class V>
