@@ -9,11 +9,6 @@
 
 namespace perdix {
 
-namespace detail::index::cceh {
-template <class K, class V>
-class Map;
-}
-
 /// A durable map without order, see PointIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside their
@@ -35,7 +30,7 @@ class Map;
 /// The space of erased pairs is used again; when the pool is full, segments without pairs are given
 /// back.
 template <Storable K, Storable V>
-class Cceh : public PointIndex<detail::index::cceh::Map<K, V>, K, V> {
+class Cceh : public PointIndex<K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name or options that can't be,

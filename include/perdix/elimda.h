@@ -9,11 +9,6 @@
 
 namespace perdix {
 
-namespace detail::index::elimda {
-template <class K, class V>
-class Map;
-}
-
 /// A durable map without order, see PointIndex.
 ///
 /// Lookups take no lock and never wait. Writers wait for writers of keys that share a collecting
@@ -33,7 +28,7 @@ class Map;
 /// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
 /// when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
-class ElimDa : public PointIndex<detail::index::elimda::Map<K, V>, K, V> {
+class ElimDa : public PointIndex<K, V> {
  public:
   /// How calls take a key.
   using KeyArgument = Argument<K>;

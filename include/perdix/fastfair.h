@@ -10,11 +10,6 @@
 
 namespace perdix {
 
-namespace detail::index::fastfair {
-template <class K, class V>
-class Tree;
-}
-
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside a node on
@@ -32,7 +27,7 @@ class Tree;
 /// one leaf only; after a restart it comes back as it is used, and in the background. The technique
 /// may differ each time that the index is opened.
 template <Storable K, Storable V>
-class FastFair : public OrderedIndex<detail::index::fastfair::Tree<K, V>, K, V> {
+class FastFair : public OrderedIndex<K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: one line of PM,

@@ -10,11 +10,6 @@
 
 namespace perdix {
 
-namespace detail::index::nbtree {
-template <class K, class V>
-class Tree;
-}
-
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Lookups, and updates and erases of integers that need not replace a leaf, do not wait for a call
@@ -44,7 +39,7 @@ class Tree;
 /// An index has up to 64 GiB of DRAM, which is enough for more than 20 billion pairs of integers;
 /// what would need more throws no_memory.
 template <Storable K, Storable V>
-class NbTree : public OrderedIndex<detail::index::nbtree::Tree<K, V>, K, V> {
+class NbTree : public OrderedIndex<K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: reads the bounds

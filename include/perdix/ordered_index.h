@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +20,8 @@ namespace perdix {
 /// A durable ordered map: the calls of PointIndex, and those that the order of the keys gives:
 /// integers by value, strings by their bytes. SpTree, NbTree, FastFair and SkipList are such maps.
 /// Each says what the calls cost in it, and what a scan promises beyond what is said here.
-template <class Engine, Storable K, Storable V>
-class OrderedIndex : public PointIndex<Engine, K, V> {
+template <Storable K, Storable V>
+class OrderedIndex : public PointIndex<K, V> {
  public:
   /// How calls show a key.
   using Key = View<K>;
@@ -99,8 +98,7 @@ class OrderedIndex : public PointIndex<Engine, K, V> {
   std::uint64_t erase_range(KeyArgument from);
 
  protected:
-  /// For the classes of the engines.
-  explicit OrderedIndex(std::unique_ptr<Engine> engine);
+  using PointIndex<K, V>::PointIndex;
   ~OrderedIndex() = default;
 };
 

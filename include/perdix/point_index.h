@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,8 +23,14 @@ namespace detail::pool {
 class Health;
 }
 
-/// A durable map. `K` and `V` are each std::uint64_t or std::string; `Engine` implements it. The
-/// class of the engine says what the calls cost, and which calls wait for each other.
+namespace detail::index {
+struct EngineType;
+template <Storable K>
+class WordIndex;
+}  // namespace detail::index
+
+/// A durable map. `K` and `V` are each std::uint64_t or std::string. The classes of the engines are
+/// such maps: each says what the calls cost, and which calls wait for each other.
 ///
 /// Every call is thread-safe and durably linearizable: it survives a crash once it has returned,
 /// its effect survives once any thread could have observed it, and a call in flight at the crash
@@ -32,7 +40,7 @@ class Health;
 /// might be lost. The changes of calls in progress at that moment are undecided, see Pool. In a
 /// child of the process that opened the index every call throws forked, and the destructor does
 /// nothing.
-template <class Engine, Storable K, Storable V>
+template <Storable K, Storable V>
 class PointIndex {
  public:
   /// How calls show a key: std::uint64_t or std::string_view.
@@ -144,24 +152,25 @@ class PointIndex {
   CheckReport check() const;
 
  protected:
-  /// For the classes of the engines.
-  explicit PointIndex(std::unique_ptr<Engine> engine);
+  /// For the classes of the engines: opens the index of that name, or creates it.
+  PointIndex(const Pool& pool, std::string_view name, const detail::index::EngineType& engine,
+             const IndexOptions& options);
+  /// For perdix::Index.
+  explicit PointIndex(std::unique_ptr<detail::index::WordIndex<K>> words);
   ~PointIndex();
 
-  /// For the classes of the engines.
-  Engine& engine() const noexcept { return *engine_; }
+  /// See ElimDa::insert_ahead(); insert() with other engines.
+  void insert_ahead(KeyArgument key, ValueArgument value);
 
-  /// Returns call(engine), as a call of this index: throws what a call must throw, and Errors only.
+  /// The engine.
+  const detail::index::WordIndex<K>& words() const noexcept { return *words_; }
+
+  /// Returns call(words), as a call of this index: throws what a call must throw, and Errors only.
   template <class Call>
   auto run(Call call) const;
 
-  /// Like run(), for a call that changes a key. Throws invalid_argument in a function that
-  /// update_with() calls for that key.
-  template <class Call>
-  auto run_write(Key key, Call call);
-
-  /// The same of what calls a visitor, whose exceptions are its caller's: only the engine knows
-  /// which ones to translate (scan_by_batches). It also looks at the pool on its way: before it
+  /// Like run(), for a call that runs the user's visitor. The visitor's exceptions pass through
+  /// unchanged; the engine translates its own. It also looks at the pool on its way: before it
   /// shows what it has read, since a sync of that may have failed, and after each visit, since in a
   /// child that the visitor forked it must not go on.
   template <class Call>
@@ -170,17 +179,22 @@ class PointIndex {
  private:
   template <class F>
   Change<V> run_change_function(const Key& key, const std::optional<Value>& before, F& change) {
-    const detail::index::RunningChange running(engine_.get(), detail::index::key_bytes(key));
+    const detail::index::RunningChange running(words_.get(), detail::index::key_bytes(key));
     return change(before);
   }
 
+  /// Like run(), for a call that changes a key. Throws invalid_argument in a function that
+  /// update_with() calls for that key.
+  template <class Call>
+  auto run_write(Key key, Call call);
+
   /// Destroys the engine; in a child of the process that opened it, leaves it alone.
   struct Close {
-    void operator()(Engine* engine) const noexcept;
+    void operator()(detail::index::WordIndex<K>* words) const noexcept;
   };
 
   const detail::pool::Health* health_;  // of the pool, which the engine keeps open
-  std::unique_ptr<Engine, Close> engine_;
+  std::unique_ptr<detail::index::WordIndex<K>, Close> words_;
 };
 
 }  // namespace perdix

@@ -10,11 +10,6 @@
 
 namespace perdix {
 
-namespace detail::index::skiplist {
-template <class K, class V>
-class List;
-}
-
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is changing the node
@@ -35,7 +30,7 @@ class List;
 /// A hash of the key decides how many levels its node has. A program whose users choose the keys
 /// lets them make searches slow.
 template <Storable K, Storable V>
-class SkipList : public OrderedIndex<detail::index::skiplist::List<K, V>, K, V> {
+class SkipList : public OrderedIndex<K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: three lines of

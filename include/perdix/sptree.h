@@ -10,11 +10,6 @@
 
 namespace perdix {
 
-namespace detail::index::sptree {
-template <class K, class V>
-class Tree;
-}
-
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside the same
@@ -30,7 +25,7 @@ class Tree;
 /// An index has up to 64 GiB of DRAM for the nodes of its leaves, which is enough for more than 20
 /// billion pairs; what would need more throws no_memory.
 template <Storable K, Storable V>
-class SpTree : public OrderedIndex<detail::index::sptree::Tree<K, V>, K, V> {
+class SpTree : public OrderedIndex<K, V> {
  public:
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: a few lines of

@@ -15,13 +15,6 @@
 
 namespace perdix {
 
-namespace detail::index::tips {
-template <class K, class V>
-class Map;
-template <class K, class V>
-class OrderedMap;
-}  // namespace detail::index::tips
-
 /// The indexes that Tips makes durable.
 namespace tips {
 
@@ -29,20 +22,14 @@ namespace tips {
 struct Unordered {
   /// For Opened.
   template <class K, class V>
-  using Engine = detail::index::tips::Map<K, V>;
-  /// For Opened.
-  template <class K, class V>
-  using Base = PointIndex<Engine<K, V>, K, V>;
+  using Base = PointIndex<K, V>;
 };
 
 /// What those have whose keys are in order.
 struct Ordered {
   /// For Opened.
   template <class K, class V>
-  using Engine = detail::index::tips::OrderedMap<K, V>;
-  /// For Opened.
-  template <class K, class V>
-  using Base = OrderedIndex<Engine<K, V>, K, V>;
+  using Base = OrderedIndex<K, V>;
 };
 
 /// A hash table with chains and a readers-writer lock.

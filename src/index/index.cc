@@ -6,6 +6,7 @@
 #include <perdix/index.h>
 #include <perdix/tips_plugin.h>
 
+#include "index/bytes_index.h"
 #include "index/common/open_or_remove.h"
 #include "index/engine.h"
 #include "pool/as_errors.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// Throws unsupported if an index has no pairs.
 void require_pairs(const IndexInfo& info, const detail::index::EngineType& engine) {
-  if (engine.open_pairs != nullptr) return;
+  if (engine.model == DataModel::pairs) return;
   throw Error(
       Errc::unsupported,
       fmt::format("index '{}' holds {} (engine '{}'), so it has no keys and values; open it "
@@ -59,7 +60,7 @@ std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& 
     return detail::index::open_or_remove(
         *pool.core(), info, [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
         [&](detail::pool::IndexHandle handle) {
-          return engine.open_pairs(std::move(handle), options);
+          return detail::index::open_bytes_index(engine, std::move(handle), options);
         });
   });
 }
@@ -68,7 +69,7 @@ std::vector<std::string> Index::engines(std::span<const tips::Plugin* const> plu
   return detail::pool::as_errors([&] {
     std::vector<std::string> names;
     detail::index::for_each_engine([&](const detail::index::EngineType& engine) {
-      if (engine.open_pairs != nullptr) names.emplace_back(engine.name);
+      if (engine.model == DataModel::pairs) names.emplace_back(engine.name);
     });
     for (const tips::Plugin* plugin : plugins)
       if (std::ranges::find(names, plugin->engine()) == names.end())

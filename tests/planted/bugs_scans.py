@@ -93,9 +93,9 @@ BUGS = [
     Bug(
         "scans: a cursor that meets the end shows what it had read before",
         READ_BEYOND,
-        "  if (const auto from = successor(key)) engine.scan(*from, ahead, limit);\n"
+        "  if (const auto from = successor(key)) engine.read(*from, limit, ahead);\n"
         "  return ahead.count();\n",
-        "  if (const auto from = successor(key)) engine.scan(*from, ahead, limit);\n"
+        "  if (const auto from = successor(key)) engine.read(*from, limit, ahead);\n"
         "  return {planted} ? std::min(limit, pairs.size()) : ahead.count();\n",
         READS,
     ),

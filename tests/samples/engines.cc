@@ -7,7 +7,6 @@
 
 #include <perdix/tips_indexes.h>
 
-#include "index/common/pairs_engine.h"
 #include "index/common/points_engine.h"
 #include "index/engine.h"
 #include "samples/points/points.h"
@@ -17,8 +16,7 @@ namespace perdix {
 
 std::span<const detail::index::EngineSet* const> detail::index::engine_sets() {
   static const std::array kEngines = {
-      pairs_engine<samples::hash::Table>(samples::hash::kEngineName, {}),
-      points_engine<samples::points::Table>(samples::points::kEngineName)};
+      samples::hash::kEngine, points_engine<samples::points::Table>(samples::points::kEngineName)};
   static const EngineSet samples = {kEngines};
   static const std::vector<const EngineSet*> all = [] {
     const std::span<const EngineSet* const> linked = linked_engine_sets();

@@ -130,7 +130,7 @@ void WordTable<K>::remove(Pair& pair) {
 }
 
 template <class K>
-bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
+bool WordTable<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const epoch::Guard guard;
   const KeyHash hash = hash_of(key);
@@ -145,9 +145,5 @@ bool WordTable<K>::erase_word(Key key, const NewValue* expected) {
 
 template class WordTable<std::uint64_t>;
 template class WordTable<std::string>;
-template class Map<std::uint64_t, std::uint64_t>;
-template class Map<std::uint64_t, std::string>;
-template class Map<std::string, std::uint64_t>;
-template class Map<std::string, std::string>;
 
 }  // namespace perdix::detail::index::cceh

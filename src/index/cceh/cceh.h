@@ -48,8 +48,8 @@
 #include "index/common/latches.h"
 #include "index/common/pair_count.h"
 #include "index/common/path_budget.h"
-#include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
+#include "index/common/word_engine.h"
 #include "pool/index_handle.h"
 #include "util/seeded_hash.h"
 
@@ -87,26 +87,33 @@ struct KnownHash<std::string> {
 
 /// All of the table but what depends on the type of values, which are words here.
 template <class K>
-class WordTable : public pool::OpenIndex {
+class WordTable : public WordEngine<WordTable<K>, K> {
  public:
   using Key = View<K>;
 
-  WordTable(const WordTable&) = delete;
-  WordTable& operator=(const WordTable&) = delete;
+  /// Opens or creates the index behind the handle.
+  explicit WordTable(pool::IndexHandle handle, const IndexOptions& options = {})
+      : WordTable(std::move(handle), shape_from(options), options) {}
+
+  /// If it is created, with any shape: tests want many splits of few keys.
+  WordTable(pool::IndexHandle handle, const Shape& shape, const IndexOptions& options = {});
 
   /// Frees all blocks of a table that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was. No other thread uses the table.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  bool erase(Key key) { return erase_word(key, nullptr); }
-  bool contains(Key key) const {
-    const epoch::Guard guard;
-    return find_word(key).has_value();
-  }
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final;
+
+  // The caller holds a guard as long as it uses the strings that words refer to.
+  std::optional<Word> find_word(Key key) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+
+  void for_each(const PairSink<K>& show) const final;
 
   /// Cost: the first call that runs without concurrent writers counts the whole table; later calls
   /// cost nothing.
-  std::uint64_t size() const;
+  std::uint64_t size() const final;
 
   /// Cost: visits the whole table.
   IndexStats stats() const override;
@@ -115,12 +122,12 @@ class WordTable : public pool::OpenIndex {
   void for_each_block(const BlockVisitor& visit) const override;
   bool reclaim_space() noexcept override;
 
-  pool::PoolCore& pool() const { return pool_; }
+  pool::PoolCore& pool() const final { return pool_; }
+  const IndexInfo& info() const final { return handle_.info(); }
+  const ValueCodec& values() const { return codec_; }
 
- protected:
+ private:
   using Keys = Codec<K>;
-
-  enum class Mode { put, insert, update };
 
   /// A write of a pair. `expected`: the value that it may replace, null if it may be any.
   struct Write {
@@ -129,24 +136,6 @@ class WordTable : public pool::OpenIndex {
     Mode mode;
     const NewValue* expected;
   };
-
-  /// Opens or creates the index behind the handle; created, it gets that shape.
-  WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
-            const IndexOptions& options);
-
-  /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool erase_word(Key key, const NewValue* expected);
-
-  // The caller holds a guard as long as it uses the strings that words refer to.
-  std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = find_word(key);
-    if (word) value = *word;
-    return word.has_value();
-  }
-  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
 
   /// A segment with its latch's version, from before anything was read of it. Without an offset it
   /// is the root block, whose pair has no segment (H7).
@@ -159,17 +148,6 @@ class WordTable : public pool::OpenIndex {
     bool valid() const { return latch->read_validate(version); }
   };
 
-  Seen locate(KeyHash hash) const;
-  /// The pairs of a segment that count, and whose hash is not below `from`; as they were at one
-  /// moment, if it is still valid.
-  void collect(const Seen& seen, KeyHash from, std::vector<Pair>& pairs) const;
-  /// The pair of the key whose word is 0.
-  std::optional<Word> find_zero() const;
-
-  const Keys& keys() const { return keys_; }
-  KeyHash hash_of(Key key) const { return {hash_(key)}; }
-
- private:
   /// The segment, or the root block, whose latch is held.
   using Locked = LockedHome<Seen>;
 
@@ -211,7 +189,20 @@ class WordTable : public pool::OpenIndex {
   using Buffers = Buffered<Homes>;
   using Buffer = typename Buffers::Buffer;
 
+  KeyHash hash_of(Key key) const { return {hash_(key)}; }
+
+  // for_each.h
+  struct Cursor;
+  struct EachBatch;
+  /// The pairs of a segment that count, and whose hash is not below `from`; as they were at one
+  /// moment, if it is still valid.
+  void collect(const Seen& seen, KeyHash from, std::vector<Pair>& pairs) const;
+  bool read_batch(Cursor& cursor, EachBatch& batch) const;
+
   // search.h
+  Seen locate(KeyHash hash) const;
+  /// The pair of the key whose word is 0.
+  std::optional<Word> find_zero() const;
   static bool is_zero(Key key) { return key == Key{}; }
   Pair* slots_of(const Entry& entry) const {
     return pool_.template at<Pair>(entry.offset + sizeof(SegmentHead));
@@ -326,28 +317,7 @@ class WordTable : public pool::OpenIndex {
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-template <class K, class V>
-class Map final : public TypedTree<WordTable<K>, K, V> {
- public:
-  using Key = View<K>;
-
-  /// Opens or creates the index behind the handle.
-  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Map(std::move(handle), shape_from(options), options) {}
-
-  /// The same; if it is created, with any shape: tests want many splits of few keys.
-  Map(pool::IndexHandle handle, const Shape& shape, const IndexOptions& options = {})
-      : Base(std::move(handle), kKindOf<V>, shape, options) {}
-
-  void for_each(Visitor<K, V> visit) const;
-
- private:
-  using Base = TypedTree<WordTable<K>, K, V>;
-
-  // for_each.h
-  struct Cursor;
-  struct EachBatch;
-  bool read_batch(Cursor& cursor, EachBatch& batch) const;
-};
+extern template class WordTable<std::uint64_t>;
+extern template class WordTable<std::string>;
 
 }  // namespace perdix::detail::index::cceh

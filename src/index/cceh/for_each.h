@@ -18,12 +18,12 @@ namespace perdix::detail::index::cceh {
 inline constexpr unsigned kShownAtOnce = 256;
 
 /// read_batch() sorts pairs by their hashes, so that no key may be like the one before it.
-template <class K, class V>
-struct Map<K, V>::EachBatch : Batch<K, V, kShownAtOnce, std::not_equal_to<>> {};
+template <class K>
+struct WordTable<K>::EachBatch : Batch<K, kShownAtOnce, std::not_equal_to<>> {};
 
 /// How far a call has come.
-template <class K, class V>
-struct Map<K, V>::Cursor {
+template <class K>
+struct WordTable<K>::Cursor {
   bool zero_is_next = true;
   KeyHash at;               ///< of what is next
   std::optional<K> from;    ///< of keys whose hash is `at`, those below it have been shown
@@ -31,20 +31,20 @@ struct Map<K, V>::Cursor {
 };
 
 /// Fills a batch with the next pairs; false if nothing comes after it.
-template <class K, class V>
-bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
+template <class K>
+bool WordTable<K>::read_batch(Cursor& cursor, EachBatch& batch) const {
   const epoch::Guard guard;
   batch.clear();
   if (cursor.zero_is_next) {
     cursor.zero_is_next = false;
-    if (const std::optional<Word> value = this->find_zero()) batch.add(Key{}, *value);
-    batch.copy_pairs(this->pool(), this->values(), kShownAtOnce);
+    if (const std::optional<Word> value = find_zero()) batch.add(Key{}, *value);
+    batch.copy_pairs(pool_, codec_, kShownAtOnce);
     return true;
   }
-  typename Base::Seen seen;
+  Seen seen;
   do {
-    seen = this->locate(cursor.at);
-    this->collect(seen, cursor.at, cursor.pairs);
+    seen = locate(cursor.at);
+    collect(seen, cursor.at, cursor.pairs);
   } while (!seen.valid());
 
   struct Hashed {
@@ -55,8 +55,8 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   std::vector<Hashed> pairs;
   pairs.reserve(cursor.pairs.size());
   for (const Pair& pair : cursor.pairs) {
-    const Key key = this->keys().view(pair.key);
-    const KeyHash hash = this->hash_of(key);
+    const Key key = keys_.view(pair.key);
+    const KeyHash hash = hash_of(key);
     if (cursor.from && hash.bits == cursor.at.bits && key < Key(*cursor.from)) continue;
     pairs.push_back({hash, key, pair.value});
   }
@@ -65,7 +65,7 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   });
   const std::size_t shown = std::min<std::size_t>(pairs.size(), kShownAtOnce);
   for (std::size_t i = 0; i < shown; ++i) batch.add(pairs[i].key, pairs[i].value);
-  batch.copy_pairs(this->pool(), this->values(), kShownAtOnce);
+  batch.copy_pairs(pool_, codec_, kShownAtOnce);
   if (batch.size() == pairs.size()) {
     cursor.from.reset();
     cursor.at.bits = seen.range.end();
@@ -76,13 +76,13 @@ bool Map<K, V>::read_batch(Cursor& cursor, EachBatch& batch) const {
   return true;
 }
 
-template <class K, class V>
-void Map<K, V>::for_each(Visitor<K, V> visit) const {
+template <class K>
+void WordTable<K>::for_each(const PairSink<K>& show) const {
   Cursor cursor;
   EachBatch batch;
   for (bool more = true; more;) {
-    more = pool::as_errors(this->pool(), [&] { return read_batch(cursor, batch); });
-    if (!batch.show(visit, this->pool())) return;
+    more = pool::as_errors(pool_, [&] { return read_batch(cursor, batch); });
+    if (!show(batch.copied()).all) return;
   }
 }
 

@@ -14,8 +14,7 @@
 namespace perdix::detail::index::cceh {
 
 template <class K>
-WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
-                        const IndexOptions& options)
+WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const IndexOptions& options)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
@@ -23,7 +22,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, Kind value_kind, const Shape& 
       hash_(shape_.seed),
       lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
       keys_(pool_),
-      codec_(pool_, value_kind),
+      codec_(pool_, handle_.info().value_kind),
       latches_(Latches::kBits),
       directory_(pool_, root_, shape_) {
   const auto start = std::chrono::steady_clock::now();

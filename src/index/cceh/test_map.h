@@ -7,8 +7,12 @@
 
 #include "index/cceh/cceh.h"
 #include "index/common/test_pool.h"
+#include "index/common/typed.h"
 
 namespace perdix::detail::index::cceh {
+
+template <class K, class V>
+using Map = TypedEngine<WordTable<K>, K, V>;
 
 /// Eight buckets in a segment; halves of strings and numbers are rewritten from three bits on.
 inline constexpr Shape kSmall{8, 3};

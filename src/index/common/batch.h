@@ -8,23 +8,19 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <memory>
-#include <string>
+#include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <perdix/types.h>
 
 #include "index/common/codec.h"
+#include "index/common/copied_pairs.h"
 #include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index {
-
-/// For scans that end where the visitor wants, or at the last key.
-inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 /// Bytes that are appended, and memory that is used again. (A std::string would do, but it checks
 /// its capacity and writes a zero for each string that is appended.)
@@ -69,14 +65,14 @@ class ByteBuffer {
 [[noreturn]] void throw_unordered(const pool::PoolCore& pool);
 
 /// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), copy_pairs().
-/// After that show(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
+/// After that copied(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
 ///
 /// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
 /// the next batch; a batch ends before it would have more than its budget of them, which is small
 /// at first, since many scans are short, and doubles up to kMaxBytes. One pair fits always.
 ///
 /// `Order` is that of the keys.
-template <Storable K, Storable V, unsigned kCapacity, class Order = std::less<>>
+template <Storable K, unsigned kCapacity, class Order = std::less<>>
 class Batch {
  public:
   using Key = View<K>;
@@ -91,14 +87,16 @@ class Batch {
   void add(Key key, Word value) { pairs_[size_++] = {key, value}; }
 
   /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
-  /// for, at most `limit`. Throws corrupt, also if their keys do not ascend, and bad_alloc.
-  void copy_pairs(const pool::PoolCore& pool, const Codec<V>& values, std::size_t limit) {
+  /// for, at most `limit`. `values` has is_inline(), and prefetch() and view() of the words of
+  /// strings. Throws corrupt, also if their keys are not in order, and bad_alloc.
+  template <class Values>
+  void copy_pairs(const pool::PoolCore& pool, const Values& values, std::size_t limit) {
     count_ = static_cast<unsigned>(std::min<std::size_t>(size_, limit));
     const unsigned checked = std::min(size_, count_ + 1);  // with next_key()
-    bool ascending = true;                                 // without a branch for each pair
-    for (unsigned i = 1; i < checked; ++i) ascending &= pairs_[i - 1] < pairs_[i];
-    if (!ascending) throw_unordered(pool);
-    if constexpr (!kInline) count_ = copy_bytes(values, count_);
+    bool in_order = true;                                  // without a branch for each pair
+    for (unsigned i = 1; i < checked; ++i) in_order &= Order()(pairs_[i - 1].key, pairs_[i].key);
+    if (!in_order) throw_unordered(pool);
+    if (!Codec<K>::kInline || !values.is_inline()) count_ = copy_bytes(values, count_);
   }
 
   /// How many pairs copy_pairs() copied, and whether those were all.
@@ -114,45 +112,29 @@ class Batch {
     if (size_ > 0 && !(pairs_[size_ - 1].key < next)) throw_unordered(pool);
   }
 
-  /// Shows the copied pairs; false if the visitor has seen enough. Throws what the visitor throws,
-  /// and as require_usable() after a visit.
-  bool show(const Visitor<K, V>& visit, const pool::PoolCore& pool) const {
-    const char* bytes = bytes_.begin();
-    for (unsigned i = 0; i < count_; ++i) {
-      const Pair& pair = pairs_[i];
-      const View<K> key = take(pair.key, bytes);
-      if (!visit(key, take_value(pair.value, bytes))) return false;
-      if (!pool.health().usable()) [[unlikely]]  // in a child that the visitor forked
-        pool::as_errors([&] { pool.require_usable(); });
-    }
-    return true;
-  }
+  /// What copy_pairs() copied. Valid until the batch changes.
+  CopiedPairs<K> copied() const { return {std::span(pairs_).first(count_), bytes_.begin()}; }
 
  private:
-  struct Pair {
-    Key key;
-    Word value;  // of a string that was copied: its length
-    friend bool operator<(const Pair& a, const Pair& b) { return Order()(a.key, b.key); }
-  };
-
-  static constexpr bool kInline = Codec<K>::kInline && Codec<V>::kInline;
-
   /// The bytes of the first pairs into the buffer, key after value after key. Returns how many
   /// pairs.
-  unsigned copy_bytes(const Codec<V>& values, unsigned count) {
+  template <class Values>
+  unsigned copy_bytes(const Values& values, unsigned count) {
+    const bool numbers = values.is_inline();
     bytes_.clear(2 * kMaxBytes);
-    for (unsigned i = 0; i < count; ++i) values.prefetch(pairs_[i].value);
+    for (unsigned i = 0; !numbers && i < count; ++i) values.prefetch(pairs_[i].value);
     for (unsigned i = 0; i < count; ++i) {
-      Pair& pair = pairs_[i];
-      const View<V> value = values.view(pair.value);
-      if (i > 0 && bytes_.size() + length(pair.key) + length(value) > budget_) {
+      CopiedPair<K>& pair = pairs_[i];
+      const std::string_view value = numbers ? std::string_view() : values.view(pair.value);
+      const std::size_t bytes = length(pair.key) + value.size();
+      if (i > 0 && bytes_.size() + bytes > budget_) {
         count = i;
         break;
       }
-      bytes_.make_room(length(pair.key) + length(value));
+      bytes_.make_room(bytes);
       append(pair.key);
-      append(value);
-      if constexpr (!Codec<V>::kInline) pair.value = value.size();
+      bytes_.append(value);
+      if (!numbers) pair.value = value.size();
     }
     budget_ = std::min(2 * budget_, kMaxBytes);
     return count;
@@ -163,40 +145,25 @@ class Batch {
   void append(std::uint64_t) {}
   void append(std::string_view bytes) { bytes_.append(bytes); }
 
-  // What append() put at `bytes`, which moves behind it.
-  static std::uint64_t take(std::uint64_t value, const char*&) { return value; }
-  static std::string_view take(std::string_view copied, const char*& bytes) {
-    const std::string_view taken(bytes, copied.size());
-    bytes += taken.size();
-    return taken;
-  }
-  static View<V> take_value(Word value, const char*& bytes) {
-    if constexpr (Codec<V>::kInline) {
-      return value;
-    } else {
-      return take(std::string_view(bytes, value), bytes);
-    }
-  }
-
-  std::array<Pair, kCapacity> pairs_;
+  std::array<CopiedPair<K>, kCapacity> pairs_;
   unsigned size_ = 0;
   unsigned count_ = 0;
   std::size_t budget_ = kFirstBytes;
   ByteBuffer bytes_;
 };
 
-/// Shows the pairs with key >= from, at most `limit`, until the visitor returns false. `read(batch,
+/// Shows the pairs with key >= from, at most `limit`, until the sink has seen enough. `read(batch,
 /// position, limit)` enters a Guard and fills the batch with pairs with key >= position, at most
 /// `limit`. It moves `position` behind them, and returns false if no pairs come after them. What
-/// `read` throws leaves as perdix::Error; what the visitor throws leaves unchanged.
-template <class Batch, Storable K, Storable V, class Read>
-void scan_by_batches(const pool::PoolCore& pool, View<K> from, const Visitor<K, V>& visit,
-                     std::size_t limit, Read read) {
+/// `read` throws leaves as perdix::Error; what the sink throws leaves unchanged.
+template <class Batch, Storable K, class Read>
+void scan_by_batches(const pool::PoolCore& pool, View<K> from, std::size_t limit,
+                     const PairSink<K>& show, Read read) {
   K position = pool::as_errors(pool, [&] { return K(from); });
   Batch batch;
   for (bool more = true; more && limit > 0; limit -= batch.size()) {
     more = pool::as_errors(pool, [&] { return read(batch, position, limit); });
-    if (!batch.show(visit, pool)) return;
+    if (!show(batch.copied()).all) return;
   }
 }
 

@@ -51,8 +51,6 @@ class Codec<std::uint64_t> {
   static Hash16 hash16_of_word(Word word) { return hash16(word); }
 
   static std::uint64_t view(Word word) { return word; }
-  static std::uint64_t decode(Word word) { return word; }
-  static void copy(Word word, std::uint64_t& to) { to = word; }
   static bool equal(Word word, std::uint64_t value, Hash16) { return word == value; }
   static bool sound(Word) { return true; }
   static void prefetch(Word) {}
@@ -78,8 +76,6 @@ class Codec<std::string> {
 
   /// The bytes, in place; valid while the caller's guard lasts. Cost: the lines of the blob.
   std::string_view view(Word word) const;
-  std::string decode(Word word) const { return std::string(view(word)); }
-  void copy(Word word, std::string& to) const { to = view(word); }
   bool equal(Word word, std::string_view value, Hash16 hash) const {
     return word_tag(word) == hash && view(word) == value;
   }

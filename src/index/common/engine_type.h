@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include <perdix/index.h>
+#include <perdix/pool.h>
+#include <perdix/types.h>
 
 #include "pm/offset.h"
 #include "pool/index_handle.h"
@@ -19,9 +22,12 @@
 
 namespace perdix::detail::index {
 
+template <Storable K>
+class WordIndex;
+
 /// What an engine of pairs may have besides the calls of PointIndex.
 struct Capabilities {
-  bool ordered = false;        ///< its keys have an order, and it has the calls of OrderedIndex
+  bool ordered = false;        ///< its keys have an order: it has scan() and scan_down()
   bool buffers = false;        ///< IndexOptions::dram_budget buys write buffers
   bool resumes = false;        ///< what lies in DRAM comes back after the opening, as it is needed
   bool inserts_ahead = false;  ///< it has an insert that does not look first, insert_ahead()
@@ -35,11 +41,24 @@ struct EngineType {
   /// Opens or creates the index behind the handle. What checks and drops need.
   std::unique_ptr<pool::OpenIndex> (*open)(pool::IndexHandle handle, const IndexOptions& options);
 
-  /// Like open(), but returns an Index; null unless `model` is `pairs`.
-  std::unique_ptr<Index> (*open_pairs)(pool::IndexHandle handle, const IndexOptions& options);
-
   /// Frees all blocks of an index that is being dropped and clears its root; restartable.
   void (*destroy)(pool::PoolCore& pool, const IndexInfo& info, std::uint64_t& root);
+
+  /// Like open(), for an index with keys of that kind; null unless `model` is `pairs`.
+  template <Storable K>
+  using OpenWords = std::unique_ptr<WordIndex<K>> (*)(pool::IndexHandle, const IndexOptions&);
+  OpenWords<std::uint64_t> open_u64_keys = nullptr;
+  OpenWords<std::string> open_byte_keys = nullptr;
+
+  /// One of the two.
+  template <Storable K>
+  OpenWords<K> open_words() const {
+    if constexpr (std::is_same_v<K, std::uint64_t>) {
+      return open_u64_keys;
+    } else {
+      return open_byte_keys;
+    }
+  }
 };
 
 /// The part of a folder whose indexes may be of engines that a program brings along

@@ -4,15 +4,10 @@
 
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
-#include <perdix/pool.h>
 #include <perdix/types.h>
 
-#include "pool/as_errors.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index {
@@ -46,22 +41,6 @@ decltype(auto) open_or_remove(pool::PoolCore& pool, const IndexInfo& info, const
     remove_new(std::move(mine), destroy);
     throw;
   }
-}
-
-/// Opens an index for its public class: what `Tree`, an engine with kinds, is behind it. Throws
-/// Errors only.
-template <class Tree, Storable K, Storable V>
-std::unique_ptr<Tree> open_typed(const Pool& pool, std::string_view name, std::string_view engine,
-                                 const IndexOptions& options) {
-  pool::PoolCore& core = *pool.core();
-  return pool::as_errors(core, [&] {
-    return open_or_remove(
-        core, {std::string(name), std::string(engine), kKindOf<K>, kKindOf<V>},
-        [&](std::uint64_t& root) { Tree::destroy(core, root); },
-        [&](pool::IndexHandle handle) {
-          return std::make_unique<Tree>(std::move(handle), options);
-        });
-  });
 }
 
 }  // namespace perdix::detail::index

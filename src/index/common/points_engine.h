@@ -19,7 +19,6 @@ constexpr EngineType points_engine(std::string_view name, DataModel model = Data
           [](pool::IndexHandle handle, const IndexOptions&) {
             return std::unique_ptr<pool::OpenIndex>(std::make_unique<Table>(std::move(handle)));
           },
-          nullptr,
           [](pool::PoolCore& pool, const IndexInfo&, std::uint64_t& root) {
             Table::destroy(pool, root);
           }};

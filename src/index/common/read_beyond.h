@@ -51,26 +51,23 @@ class PairsAhead {
   std::size_t bytes_ = 0;
 };
 
-/// The pairs with greater keys, ascending, at most `limit`. Returns how many.
-template <class Engine, Storable K, Storable V>
+/// The pairs with greater keys, ascending, at most `limit`: those of engine.read(). Returns how
+/// many.
+template <Storable K, Storable V, class Engine>
 std::size_t read_above(const Engine& engine, View<K> key, std::size_t limit,
                        std::vector<std::pair<K, V>>& pairs) {
   PairsAhead<K, V> ahead(pairs);
-  if (const auto from = successor(key)) engine.scan(*from, ahead, limit);
+  if (const auto from = successor(key)) engine.read(*from, limit, ahead);
   return ahead.count();
 }
 
-/// The pairs with smaller keys, descending, at most `limit`: as many as the engine finds together.
-/// Returns how many.
-template <class Engine, Storable K, Storable V>
+/// The pairs with smaller keys, descending, at most `limit`: those of engine.read_below(). Returns
+/// how many.
+template <Storable K, Storable V, class Engine>
 std::size_t read_below(const Engine& engine, View<K> key, std::size_t limit,
                        std::vector<std::pair<K, V>>& pairs) {
   PairsAhead<K, V> ahead(pairs);
-  if constexpr (requires { engine.read_below(key, limit, ahead); }) {
-    engine.read_below(key, limit, ahead);
-  } else if (const auto pair = engine.find_below(key)) {
-    ahead(pair->first, pair->second);
-  }
+  engine.read_below(key, limit, ahead);
   return ahead.count();
 }
 

@@ -39,6 +39,9 @@ class ValueCodec {
   /// Words own no blobs.
   bool is_inline() const { return inline_; }
 
+  /// The bytes of a string, in place; valid while the caller's guard lasts.
+  std::string_view view(Word word) const { return strings_.view(word); }
+
   bool equal(Word word, NewValue value) const {
     return inline_ ? word == value.word() : strings_.view(word) == value.bytes();
   }

@@ -18,9 +18,5 @@ namespace perdix::detail::index::elimda {
 
 template class WordIndex<std::uint64_t>;
 template class WordIndex<std::string>;
-template class Map<std::uint64_t, std::uint64_t>;
-template class Map<std::uint64_t, std::string>;
-template class Map<std::string, std::uint64_t>;
-template class Map<std::string, std::string>;
 
 }  // namespace perdix::detail::index::elimda

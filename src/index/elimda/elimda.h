@@ -55,8 +55,8 @@
 #include "index/common/codec.h"
 #include "index/common/limits.h"
 #include "index/common/resumption.h"
-#include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
+#include "index/common/word_engine.h"
 #include "index/elimda/backup_log.h"
 #include "index/elimda/bucket.h"
 #include "index/elimda/cache_reservation.h"
@@ -86,52 +86,46 @@ struct Hashed;  // for_each.h
 
 /// All of the index but what depends on the type of values, which are words here.
 template <class K>
-class WordIndex : public pool::OpenIndex {
+class WordIndex : public WordEngine<WordIndex<K>, K> {
  public:
   using Key = View<K>;
 
-  WordIndex(const WordIndex&) = delete;
-  WordIndex& operator=(const WordIndex&) = delete;
+  /// Opens or creates the index behind the handle.
+  explicit WordIndex(pool::IndexHandle handle, const IndexOptions& options = {})
+      : WordIndex(std::move(handle), options, shape_from(options)) {}
+
+  /// Like the other one, but an index that is created gets `shape`: tests want many splits of few
+  /// keys.
+  WordIndex(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape);
   ~WordIndex() override;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  bool erase(Key key) { return erase_word(key, nullptr); }
-  bool contains(Key key) const;
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final;
+  void insert_ahead(Key key, NewValue value) final { write(key, value, Mode::ahead, nullptr); }
+  using WordEngine<WordIndex, K>::find;
+  bool find(Key key, std::uint64_t& value) const final;
+
+  // The caller holds a guard as long as it uses the strings that words refer to.
+  std::optional<Word> find_word(Key key) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+
+  void for_each(const PairSink<K>& show) const final;
 
   /// Cost: counts all pairs until one call runs without concurrent writers. Later calls cost
   /// nothing, unless there were calls of insert_ahead.
-  std::uint64_t size() const;
+  std::uint64_t size() const final;
 
   IndexStats stats() const override;
   CheckReport check() const override;
   void for_each_block(const BlockVisitor& visit) const override;
   bool reclaim_space() noexcept override;
 
-  pool::PoolCore& pool() const { return pool_; }
-
- protected:
-  enum class Mode { put, insert, update, ahead };
-
-  /// Opens or creates the index behind the handle; created, it gets that shape.
-  WordIndex(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
-            const IndexOptions& options);
-
-  /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool erase_word(Key key, const NewValue* expected);
-
-  // The caller holds a guard as long as it uses the strings that words refer to.
-  std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const;
-  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-
-  /// for_each() of an index whose values `values` converts.
-  template <class V>
-  void show_all(const Visitor<K, V>& visit, const Codec<V>& values) const;
-
-  const Codec<K>& keys() const { return keys_; }
+  pool::PoolCore& pool() const final { return pool_; }
+  const IndexInfo& info() const final { return handle_.info(); }
+  const ValueCodec& values() const { return codec_; }
 
  private:
   friend class TestAccess;
@@ -309,13 +303,14 @@ class WordIndex : public pool::OpenIndex {
 
   // for_each.h
   struct Cursor;
-  template <class V>
   struct EachBatch;
   void begin_segment(Cursor& cursor) const;
   static bool within(const Cursor& cursor, KeyHash hash);
   bool advance(Cursor& cursor, const LogSet* logs, const Segment& segment) const;
-  template <class V>
-  bool read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V>& values) const;
+  template <class Values>
+  bool read_batch(Cursor& cursor, EachBatch& batch, const Values& values) const;
+  template <class Values>
+  void show_all(const PairSink<K>& show, const Values& values) const;
   std::vector<Hashed<K>> pairs_of_log(CollectingLog log, const Cursor& cursor) const;
   std::vector<Hashed<K>> pairs_of_bucket(const Place& place) const;
 
@@ -426,30 +421,7 @@ class WordIndex : public pool::OpenIndex {
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-template <class K, class V>
-class Map final : public TypedTree<WordIndex<K>, K, V> {
- public:
-  using Key = View<K>;
-  using Value = View<V>;
-
-  /// Opens or creates the index behind the handle.
-  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Map(std::move(handle), options, shape_from(options)) {}
-
-  /// Like the other one, but an index that is created gets `shape`: tests want many splits of few
-  /// keys.
-  Map(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape)
-      : Base(std::move(handle), kKindOf<V>, shape, options) {}
-
-  void insert_ahead(Key key, Value value) {
-    check_value(value);
-    this->write(key, NewValue(value), Base::Mode::ahead, nullptr);
-  }
-
-  void for_each(Visitor<K, V> visit) const;
-
- private:
-  using Base = TypedTree<WordIndex<K>, K, V>;
-};
+extern template class WordIndex<std::uint64_t>;
+extern template class WordIndex<std::string>;
 
 }  // namespace perdix::detail::index::elimda

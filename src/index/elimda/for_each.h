@@ -46,8 +46,7 @@ inline constexpr unsigned kShownAtOnce = 256;
 
 /// read_batch() sorts pairs by their hashes, so that no key may be like the one before it.
 template <class K>
-template <class V>
-struct WordIndex<K>::EachBatch : Batch<K, V, kShownAtOnce, std::not_equal_to<>> {};
+struct WordIndex<K>::EachBatch : Batch<K, kShownAtOnce, std::not_equal_to<>> {};
 
 /// How far a call has come.
 template <class K>
@@ -153,8 +152,8 @@ bool WordIndex<K>::advance(Cursor& cursor, const LogSet* logs, const Segment& se
 
 /// Fills a batch with the next pairs; false if nothing comes after it.
 template <class K>
-template <class V>
-bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V>& values) const {
+template <class Values>
+bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch& batch, const Values& values) const {
   const epoch::Guard guard;
   if (!cursor.begun) begin_segment(cursor);
   Segment& segment = dram_.segment_of({cursor.at});
@@ -184,20 +183,21 @@ bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch<V>& batch, const Codec<V
   return true;
 }
 
+/// for_each() of what `values` makes of the words of values.
 template <class K>
-template <class V>
-void WordIndex<K>::show_all(const Visitor<K, V>& visit, const Codec<V>& values) const {
+template <class Values>
+void WordIndex<K>::show_all(const PairSink<K>& show, const Values& values) const {
   Cursor cursor;
-  EachBatch<V> batch;
+  EachBatch batch;
   for (bool more = true; more;) {
     more = pool::as_errors(pool_, [&] { return read_batch(cursor, batch, values); });
-    if (!batch.show(visit, pool_)) return;
+    if (!show(batch.copied()).all) return;
   }
 }
 
-template <class K, class V>
-void Map<K, V>::for_each(Visitor<K, V> visit) const {
-  this->show_all(visit, this->values());
+template <class K>
+void WordIndex<K>::for_each(const PairSink<K>& show) const {
+  show_all(show, codec_);
 }
 
 }  // namespace perdix::detail::index::elimda

@@ -91,7 +91,7 @@ void WordIndex<K>::set_value(std::uint64_t& word, NewValue value, Show show) {
 }
 
 template <class K>
-bool WordIndex<K>::erase_word(Key key, const NewValue* expected) {
+bool WordIndex<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const KeyHash hash = hash_of(key);
   const epoch::Guard guard;

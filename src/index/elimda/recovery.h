@@ -13,8 +13,7 @@
 namespace perdix::detail::index::elimda {
 
 template <class K>
-WordIndex<K>::WordIndex(pool::IndexHandle handle, Kind value_kind, const Shape& shape,
-                        const IndexOptions& options)
+WordIndex<K>::WordIndex(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
@@ -22,7 +21,7 @@ WordIndex<K>::WordIndex(pool::IndexHandle handle, Kind value_kind, const Shape& 
       hash_(shape_.seed),
       code_(shape_, options.elimda.fingerprint_bits),
       keys_(pool_),
-      codec_(pool_, value_kind),
+      codec_(pool_, handle_.info().value_kind),
       volatile_caches_(pool_.pm().domain() != pm::Domain::cpu_cache),
       cache_reservation_(CacheReservation::make(options.elimda.reserved_cache_ways)),
       backup_(pool_, root_, shape_),

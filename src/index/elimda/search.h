@@ -181,18 +181,12 @@ std::optional<Word> WordIndex<K>::find_word(Key key) const {
 }
 
 template <class K>
-bool WordIndex<K>::find_number(Key key, Word& value) const {
+bool WordIndex<K>::find(Key key, std::uint64_t& value) const {
   const epoch::Guard guard;
   const Found found = find(key, hash_of(key));
   if (!found) return false;
   value = found.value;
   return true;
-}
-
-template <class K>
-bool WordIndex<K>::contains(Key key) const {
-  const epoch::Guard guard;
-  return static_cast<bool>(find(key, hash_of(key)));
 }
 
 /// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete.

@@ -6,9 +6,13 @@
 #include <string>
 
 #include "index/common/test_pool.h"
+#include "index/common/typed.h"
 #include "index/elimda/elimda.h"
 
 namespace perdix::detail::index::elimda {
+
+template <class K, class V>
+using Map = TypedEngine<WordIndex<K>, K, V>;
 
 /// Four logs of four pairs, P-buckets of sixteen pairs, two in a segment.
 inline constexpr Shape kSmall{4, 4, 4, 16, 2};

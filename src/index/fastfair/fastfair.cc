@@ -23,7 +23,7 @@ bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expe
 }
 
 template <class K>
-bool WordTree<K>::insert_word_at_once(Key key, NewValue value) {
+bool WordTree<K>::insert_at_once(Key key, NewValue value) {
   check_key(key);
   return try_write({key, value, Mode::insert, nullptr});
 }
@@ -137,7 +137,7 @@ void WordTree<K>::remove(Node& leaf, unsigned at) {
 }
 
 template <class K>
-bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
+bool WordTree<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
@@ -167,9 +167,14 @@ bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
 
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
-template class Tree<std::uint64_t, std::uint64_t>;
-template class Tree<std::uint64_t, std::string>;
-template class Tree<std::string, std::uint64_t>;
-template class Tree<std::string, std::string>;
 
 }  // namespace perdix::detail::index::fastfair
+
+namespace perdix::detail::index {
+
+template class WordEngine<fastfair::WordTree<std::uint64_t>, std::uint64_t>;
+template class WordEngine<fastfair::WordTree<std::string>, std::string>;
+template class OrderedWordEngine<fastfair::WordTree<std::uint64_t>, std::uint64_t>;
+template class OrderedWordEngine<fastfair::WordTree<std::string>, std::string>;
+
+}  // namespace perdix::detail::index

@@ -49,13 +49,13 @@
 #include "index/common/buffered.h"
 #include "index/common/codec.h"
 #include "index/common/latches.h"
-#include "index/common/limits.h"
 #include "index/common/pair_count.h"
 #include "index/common/path_budget.h"
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
-#include "index/common/typed_tree.h"
+#include "index/common/typed.h"
 #include "index/common/value_codec.h"
+#include "index/common/word_engine.h"
 #include "index/fastfair/buffer_shape.h"
 #include "index/fastfair/layout.h"
 #include "index/fastfair/shift.h"
@@ -99,26 +99,40 @@ Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const No
 
 /// All of the tree but what depends on the type of values, which are words here.
 template <class K>
-class WordTree : public pool::OpenIndex {
+class WordTree : public OrderedWordEngine<WordTree<K>, K> {
  public:
   using Key = View<K>;
 
-  WordTree(const WordTree&) = delete;
-  WordTree& operator=(const WordTree&) = delete;
+  /// Opens or creates the index behind the handle.
+  explicit WordTree(pool::IndexHandle handle, const IndexOptions& options = {});
+
+  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and
+  /// which only the tree changes. `fanout`: entries with which a node is full, 4 to kCapacity; less
+  /// than that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
+  WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout = kCapacity,
+           unsigned latch_bits = Latches::kBits, const IndexOptions& options = {});
 
   /// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a
   /// crash it continues where it was. No other thread uses the tree.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  bool erase(Key key) { return erase_word(key, nullptr); }
-  bool contains(Key key) const {
-    const epoch::Guard guard;
-    return find_word(key).has_value();
-  }
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final;
+
+  /// Adds a key for callers under a guard or a lock: if the pool is full it throws out_of_space
+  /// rather than wait for a grace period.
+  bool insert_at_once(Key key, NewValue value);
+
+  // The caller holds a guard as long as it uses the strings that words refer to.
+  std::optional<Word> find_word(Key key) const { return find_from({}, key); }
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  void find_last(Key key, bool strictly, LastPairs& last) const;
+
+  void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
 
   /// Cost: counts the whole tree until one call runs without concurrent writers; later calls cost
   /// nothing.
-  std::uint64_t size() const;
+  std::uint64_t size() const final;
 
   /// Cost: visits the whole tree.
   IndexStats stats() const override;
@@ -127,12 +141,13 @@ class WordTree : public pool::OpenIndex {
   void for_each_block(const BlockVisitor& visit) const override;
   bool reclaim_space() noexcept override;
 
-  pool::PoolCore& pool() const { return pool_; }
+  pool::PoolCore& pool() const final { return pool_; }
+  const IndexInfo& info() const final { return handle_->info(); }
+  const Codec<K>& keys() const { return keys_; }
+  const ValueCodec& values() const { return codec_; }
 
- protected:
+ private:
   using Keys = Codec<K>;
-
-  enum class Mode { put, insert, update };
 
   /// A write of a pair. `expected`: the value that it may replace, null if it may be any.
   struct Write {
@@ -150,32 +165,6 @@ class WordTree : public pool::OpenIndex {
     bool reaches(Key other) const { return strictly_below ? other < key : !(key < other); }
   };
 
-  /// Opens or creates the index behind the handle.
-  WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
-
-  /// Opens or creates the tree below any word of the pool.
-  WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout,
-           unsigned latch_bits, const IndexOptions& options);
-
-  /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool erase_word(Key key, const NewValue* expected);
-
-  /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
-  /// rather than wait for a grace period.
-  bool insert_word_at_once(Key key, NewValue value);
-
-  // The caller holds a guard as long as it uses the strings that words refer to.
-  std::optional<Word> find_word(Key key) const { return find_from({}, key); }
-  bool find_number(Key key, Word& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = find_word(key);
-    if (word) value = *word;
-    return word.has_value();
-  }
-  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  void find_last(Key key, bool strictly, LastPairs& last) const;
-
   /// A node with its latch's version, from before anything was read of it.
   struct Seen {
     Node* node = nullptr;
@@ -191,11 +180,7 @@ class WordTree : public pool::OpenIndex {
   /// The leaf that holds the key, or would, or one at the left of it.
   Seen leaf_at_or_before(Key key) const { return approach({key}, 0); }
   Key low_of(const Node& node) const { return keys_.view(pm::load(node.low)); }
-  template <class Add>
-  bool collect(const Seen& leaf, Key from, std::size_t limit, Seen& following, Add add) const;
-  Codec<K> keys() const { return keys_; }
 
- private:
   // search.h
   void collect_last(const Node& leaf, Target target, LastPairs& last) const;
   Node& node_at(pm::Offset offset) const { return checked_node(pool_, offset); }
@@ -275,6 +260,10 @@ class WordTree : public pool::OpenIndex {
   void collapse();
 
   // scan.h
+  struct ScanBatch;
+  template <class Add>
+  bool collect(const Seen& leaf, Key from, std::size_t limit, Seen& following, Add add) const;
+  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
   /// The pairs of one leaf, read under one version, and its right neighbour.
   struct Snapshot {
     std::array<Entry, kMaxPairs> entries;
@@ -421,40 +410,20 @@ class WordTree : public pool::OpenIndex {
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
+extern template class WordTree<std::uint64_t>;
+extern template class WordTree<std::string>;
+
+/// With types, for engines that keep such a tree, and for tests.
 template <class K, class V>
-class Tree final : public TypedTree<WordTree<K>, K, V> {
+class Tree final : public TypedEngine<WordTree<K>, K, V> {
+  using Base = TypedEngine<WordTree<K>, K, V>;
+
  public:
-  using Key = View<K>;
-
-  /// Opens or creates the index behind the handle.
   explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Base(std::move(handle), kKindOf<V>, options) {}
-
-  /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and
-  /// which only the tree changes. `fanout`: entries with which a node is full, 4 to kCapacity; less
-  /// than that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
+      : Base(std::move(handle), options) {}
   Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
        unsigned latch_bits = Latches::kBits, const IndexOptions& options = {})
       : Base(pool, root, kKindOf<V>, fanout, latch_bits, options) {}
-
-  /// insert() for callers under a guard or a lock: if the pool is full it throws out_of_space
-  /// rather than wait for a grace period.
-  bool insert_at_once(Key key, View<V> value) {
-    check_value(value);
-    return this->insert_word_at_once(key, NewValue(value));
-  }
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
-
- private:
-  using Base = TypedTree<WordTree<K>, K, V>;
-  using Seen = typename WordTree<K>::Seen;
-
-  // scan.h
-  struct ScanBatch;
-  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const;
 };
 
 template <class K>
@@ -512,3 +481,13 @@ Node* WordTree<K>::right_of(const Node& node, Target target) const {
 }
 
 }  // namespace perdix::detail::index::fastfair
+
+namespace perdix::detail::index {
+
+// SpTree and ElfTable have such trees, too: these calls are those of fastfair.cc, which knows more.
+extern template class WordEngine<fastfair::WordTree<std::uint64_t>, std::uint64_t>;
+extern template class WordEngine<fastfair::WordTree<std::string>, std::string>;
+extern template class OrderedWordEngine<fastfair::WordTree<std::uint64_t>, std::uint64_t>;
+extern template class OrderedWordEngine<fastfair::WordTree<std::string>, std::string>;
+
+}  // namespace perdix::detail::index

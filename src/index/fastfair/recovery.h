@@ -23,8 +23,9 @@ inline void check_fanout([[maybe_unused]] unsigned fanout) {
 }
 
 template <class K>
-WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
-    : WordTree(handle.pool(), handle.root(), value_kind, kCapacity, Latches::kBits, options) {
+WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options)
+    : WordTree(handle.pool(), handle.root(), handle.info().value_kind, kCapacity, Latches::kBits,
+               options) {
   handle_ = std::move(handle);
 }
 

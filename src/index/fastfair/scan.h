@@ -5,8 +5,8 @@
 
 namespace perdix::detail::index::fastfair {
 
-template <class K, class V>
-struct Tree<K, V>::ScanBatch : Batch<K, V, kMaxPairs> {};
+template <class K>
+struct WordTree<K>::ScanBatch : Batch<K, kMaxPairs> {};
 
 /// Calls add(entry) for the leaf's pairs with key >= from, until there are more than `limit`. If
 /// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed during
@@ -48,23 +48,23 @@ bool WordTree<K>::take_snapshot(const Seen& leaf, Key from, Snapshot& into) cons
 /// So a scan that ends in its first leaf reads no other. It was found under an earlier guard, so it
 /// may be freed by now; but as long as its version is the same it is part of the tree, and if it is
 /// so under this guard, it stays readable until the guard ends.
-template <class K, class V>
-bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
+template <class K>
+bool WordTree<K>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  if (leaf.node == nullptr || !leaf.valid()) leaf = this->leaf_at_or_before(position);
-  const Codec<K> keys = this->keys();
+  if (leaf.node == nullptr || !leaf.valid()) leaf = leaf_at_or_before(position);
+  const Codec<K> keys = keys_;
   Seen following;
   const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
-  for (batch.clear(); !this->collect(leaf, position, limit, following, add); batch.clear())
-    leaf = this->leaf_at_or_before(position);
-  batch.copy_pairs(this->pool(), this->values(), limit);
-  this->pool().require_usable();  // what was read may have been there before a sync failed
+  for (batch.clear(); !collect(leaf, position, limit, following, add); batch.clear())
+    leaf = leaf_at_or_before(position);
+  batch.copy_pairs(pool_, codec_, limit);
+  pool_.require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
   } else if (following.node != nullptr) {
     leaf = following;
-    const Key low = this->low_of(*leaf.node);
-    batch.require_below(this->pool(), low);
+    const Key low = low_of(*leaf.node);
+    batch.require_below(pool_, low);
     if (position < low) position = low;
   } else {
     return false;
@@ -72,13 +72,13 @@ bool Tree<K, V>::read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size
   return true;
 }
 
-template <class K, class V>
-void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
+template <class K>
+void WordTree<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
   Seen leaf;
-  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
-                                   [&](ScanBatch& batch, K& position, std::size_t left) {
-                                     return read_batch(batch, leaf, position, left);
-                                   });
+  scan_by_batches<ScanBatch, K>(pool_, from, limit, show,
+                                [&](ScanBatch& batch, K& position, std::size_t left) {
+                                  return read_batch(batch, leaf, position, left);
+                                });
 }
 
 }  // namespace perdix::detail::index::fastfair

@@ -163,7 +163,7 @@ void WordTree<K>::collect_last(const Node& leaf, Target target, LastPairs& last)
   }
 }
 
-/// As TypedTree wants it: leaf by leaf to the left, until one has such a key.
+/// As OrderedWordEngine wants it: leaf by leaf to the left, until one has such a key.
 template <class K>
 void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
   for (Target target{key, strictly};;) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "index/common/batch.h"
 #include "index/common/last_pairs.h"
 #include "index/common/scan_orders.h"
 #include "index/nbtree/entry_protocol.h"
@@ -38,7 +39,7 @@ class LeafScanner {
     Places places;       ///< without those that were dead then
   };
 
-  template <class ScanBatch>
+  using ScanBatch = Batch<K, kCapacity>;
   bool collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
 

@@ -47,14 +47,15 @@
 #include "epoch/guard.h"
 #include "index/common/batch.h"
 #include "index/common/codec.h"
-#include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
+#include "index/common/word_engine.h"
 #include "index/nbtree/conflicts.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/form.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_lock.h"
+#include "index/nbtree/leaf_scanner.h"
 #include "index/nbtree/metadata_copies.h"
 #include "index/nbtree/upkeep.h"
 #include "pm/access.h"
@@ -70,24 +71,30 @@ class TestTree;
 
 /// All of the tree but what depends on the type of values, which are words here. `Form`: form.h.
 template <class K, class Form = LockFree>
-class WordTree : public pool::OpenIndex {
+class WordTree : public OrderedWordEngine<WordTree<K, Form>, K> {
  public:
   using Key = View<K>;
 
-  WordTree(const WordTree&) = delete;
-  WordTree& operator=(const WordTree&) = delete;
+  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
+  /// (resumer.h).
+  explicit WordTree(pool::IndexHandle handle, const IndexOptions& options = {});
+  ~WordTree() override;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  bool erase(Key key) { return erase_word(key, nullptr); }
-  bool contains(Key key) const {
-    const epoch::Guard guard;
-    return find_word(key).has_value();
-  }
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final;
 
-  std::uint64_t size() const;
+  // The caller holds a guard as long as it uses the strings that words refer to.
+  std::optional<Word> find_word(Key key) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  void find_last(Key key, bool strictly, LastPairs& last) const;
+
+  void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
+
+  std::uint64_t size() const final;
   IndexStats stats() const override;
   CheckReport check() const override;
 
@@ -103,42 +110,21 @@ class WordTree : public pool::OpenIndex {
 
   void for_each_block(const BlockVisitor& visit) const override;
 
-  pool::PoolCore& pool() const { return handle_.pool(); }
+  pool::PoolCore& pool() const final { return handle_.pool(); }
+  const IndexInfo& info() const final { return handle_.info(); }
+  const Codec<K>& keys() const { return keys_; }
+  const ValueCodec& values() const { return codec_; }
 
   /// How many conflicts there were; 0 in a form that does not count them.
   std::uint64_t conflicts() const { return conflicts_.sum(); }
-
- protected:
-  using Keys = Codec<K>;
-
-  enum class Mode { put, insert, update };
-
-  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
-  /// (resumer.h).
-  WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options);
-  ~WordTree() override;
-
-  /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool erase_word(Key key, const NewValue* expected);
-
-  // The caller holds a guard as long as it uses the strings that words refer to.
-  std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const;  // takes a guard
-  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  void find_last(Key key, bool strictly, LastPairs& last) const;
-
-  /// As scan_by_batches() wants it: what there is in the leaf of a position.
-  template <class ScanBatch, class Values>
-  bool read_batch(ScanBatch& batch, const Values& values, K& position, std::size_t limit) const;
-
-  const Keys& keys() const { return keys_; }
 
  private:
   template <class, class>
   friend class TestTree;
 
+  using Keys = Codec<K>;
   using Layout = EntryLayout<K>;
+  using ScanBatch = typename LeafScanner<K>::ScanBatch;
   using StripeLease = Ledger::StripeLease;
   using WriteLock = LeafLock<K, Form::kLocksWrites>;
   using ReadLock = LeafLock<K, Form::kLocksReads>;
@@ -174,6 +160,7 @@ class WordTree : public pool::OpenIndex {
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool replace(const Target& target, NewPair& pair);
   bool try_erase(Key key, const NewValue* expected);
+  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
   template <class Prepare>
   bool exchange_value(const Target& target, Word value, pm::WordPair& old, const Prepare& prepare);
   bool replace_string(const Target& target, NewPair& pair, pm::WordPair& old);
@@ -210,25 +197,10 @@ class WordTree : public pool::OpenIndex {
   Position<K>* head_ = nullptr;
   std::uint64_t leaves_at_opening_ = 0;
   double recovery_seconds_ = 0;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-template <class K, class V>
-class Tree final : public TypedTree<WordTree<K>, K, V> {
- public:
-  using Key = View<K>;
-
-  /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
-  /// (resumer.h).
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
-      : TypedTree<WordTree<K>, K, V>(std::move(handle), kKindOf<V>, options),
-        entry_(this->pool().open_indexes(), *this) {}
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
-
- private:
-  pool::OpenIndexes::Entry entry_;  // last: made when the index is complete
-};
+extern template class WordTree<std::uint64_t>;
+extern template class WordTree<std::string>;
 
 }  // namespace perdix::detail::index::nbtree

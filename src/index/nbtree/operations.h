@@ -61,17 +61,40 @@ template <class K, class Form>
   }
 }
 
+/// As scan_by_batches() wants it: what there is in the leaf of a position.
 template <class K, class Form>
-bool WordTree<K, Form>::find_number(Key key, Word& value) const {
+bool WordTree<K, Form>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  const std::optional<Word> word = find_word(key);
-  if (word) value = *word;
-  return word.has_value();
+  typename LeafScanner<K>::Order order;
+  LeafRef<K> place = locate(position);
+  upkeep_.scanner.prefetch_order(*place.leaf);
+  while (!upkeep_.scanner.collect(place, position, limit, order, batch))
+    place = locate_again(position);
+  batch.copy_pairs(pool(), codec_, limit);
+  upkeep_.scanner.keep(*place.leaf, order);
+  pool().require_usable();  // what was read may have been there before a sync failed
+  if (!batch.complete()) {
+    position = batch.next_key();
+  } else if (place.leaf->next() != nullptr) {
+    position = place.leaf->end();
+    batch.require_below(pool(), position);
+  } else {
+    return false;
+  }
+  return true;
 }
 
-/// As TypedTree wants it, with whole words of keys: leaf by leaf to the left, until one has such a
-/// key. `position` is in the leaf that is looked at, and `bound` at its end, or further to the
-/// right if keys lie between.
+template <class K, class Form>
+void WordTree<K, Form>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
+  scan_by_batches<ScanBatch, K>(pool(), from, limit, show,
+                                [this](ScanBatch& batch, K& position, std::size_t left) {
+                                  return read_batch(batch, position, left);
+                                });
+}
+
+/// As OrderedWordEngine wants it, with whole words of keys: leaf by leaf to the left, until one has
+/// such a key. `position` is in the leaf that is looked at, and `bound` at its end, or further to
+/// the right if keys lie between.
 template <class K, class Form>
 void WordTree<K, Form>::find_last(Key key, bool strictly, LastPairs& last) const {
   K bound(key), position(key);
@@ -321,7 +344,7 @@ template <class K, class Form>
 }
 
 template <class K, class Form>
-bool WordTree<K, Form>::erase_word(Key key, const NewValue* expected) {
+bool WordTree<K, Form>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const auto attempt = [&]() __attribute__((always_inline)) { return try_erase(key, expected); };
   const bool erased = retry_when_full(pool(), attempt);

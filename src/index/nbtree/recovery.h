@@ -70,21 +70,23 @@ Root& ready_root(pool::PoolCore& pool, const MetadataCopies& copies, std::uint64
 }
 
 template <class K, class Form>
-WordTree<K, Form>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options)
+WordTree<K, Form>::WordTree(pool::IndexHandle handle, const IndexOptions& options)
     : handle_(std::move(handle)),
-      entries_(pool(), value_kind),
+      entries_(pool(), handle_.info().value_kind),
       keys_(pool()),
-      codec_(pool(), value_kind),
+      codec_(pool(), handle_.info().value_kind),
       copies_(pool().pm(), Form::kMetadataInPm),
       upkeep_(pool(), ready_root<K>(pool(), copies_, handle_.root()), entries_, copies_, options) {
   recover();
   upkeep_.resumer.start(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
 template <class K, class Form>
 WordTree<K, Form>::~WordTree() {
+  entry_.reset();  // first: the pool calls no index that is going away
   upkeep_.resumer.stop();
   try {
     upkeep_.reserve.give_up();

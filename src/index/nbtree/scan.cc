@@ -2,7 +2,6 @@
 #include <array>
 
 #include "index/nbtree/leaf_scanner.h"
-#include "index/nbtree/nbtree.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -11,7 +10,6 @@ static_assert(kCapacity <= Places::kMaxPlaces);
 /// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
 /// while they were read.
 template <class K>
-template <class ScanBatch>
 bool LeafScanner<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                              ScanBatch& into) const {
   const Leaf<K>& leaf = *place.leaf;
@@ -157,43 +155,5 @@ bool LeafScanner<K>::collect_last(const LeafRef<K>& place, const Target& target,
 
 template class LeafScanner<std::uint64_t>;
 template class LeafScanner<std::string>;
-
-template <class K, class Form>
-template <class ScanBatch, class Values>
-bool WordTree<K, Form>::read_batch(ScanBatch& batch, const Values& values, K& position,
-                                   std::size_t limit) const {
-  const epoch::Guard guard;
-  typename LeafScanner<K>::Order order;
-  LeafRef<K> place = locate(position);
-  upkeep_.scanner.prefetch_order(*place.leaf);
-  while (!upkeep_.scanner.collect(place, position, limit, order, batch))
-    place = locate_again(position);
-  batch.copy_pairs(pool(), values, limit);
-  upkeep_.scanner.keep(*place.leaf, order);
-  pool().require_usable();  // what was read may have been there before a sync failed
-  if (!batch.complete()) {
-    position = batch.next_key();
-  } else if (place.leaf->next() != nullptr) {
-    position = place.leaf->end();
-    batch.require_below(pool(), position);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-template <class K, class V>
-void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
-  using ScanBatch = Batch<K, V, kCapacity>;
-  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
-                                   [this](ScanBatch& batch, K& position, std::size_t left) {
-                                     return this->read_batch(batch, this->values(), position, left);
-                                   });
-}
-
-template class Tree<std::uint64_t, std::uint64_t>;
-template class Tree<std::uint64_t, std::string>;
-template class Tree<std::string, std::uint64_t>;
-template class Tree<std::string, std::string>;
 
 }  // namespace perdix::detail::index::nbtree

@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "index/common/test_pool.h"
+#include "index/common/typed.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/nbtree.h"
 
 namespace perdix::detail::index::nbtree {
+
+template <class K, class V>
+using Tree = TypedEngine<WordTree<K>, K, V>;
 
 template <class K, class V>
 class TestTree : public TestPool<TestTree<K, V>> {

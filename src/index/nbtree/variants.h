@@ -8,32 +8,16 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
-#include <perdix/types.h>
-
-#include "index/common/typed_tree.h"
+#include "index/common/typed.h"
 #include "index/nbtree/form.h"
 #include "index/nbtree/nbtree.h"
 #include "index/nbtree/operations.h"
-#include "pool/index_handle.h"
-#include "pool/open_index.h"
 
 namespace perdix::detail::index::nbtree {
 
-/// Of integers. Without scans.
+/// Of integers.
 template <class Form>
-class Variant final
-    : public TypedTree<WordTree<std::uint64_t, Form>, std::uint64_t, std::uint64_t> {
-  using Base = TypedTree<WordTree<std::uint64_t, Form>, std::uint64_t, std::uint64_t>;
-
- public:
-  explicit Variant(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Base(std::move(handle), kKindOf<std::uint64_t>, options),
-        entry_(this->pool().open_indexes(), *this) {}
-
- private:
-  pool::OpenIndexes::Entry entry_;  // last: made when the index is complete
-};
+using Variant = TypedEngine<WordTree<std::uint64_t, Form>, std::uint64_t, std::uint64_t>;
 
 }  // namespace perdix::detail::index::nbtree

@@ -30,13 +30,12 @@ inline Node& open_head(pool::PoolCore& pool, std::uint64_t& root) {
 }
 
 template <class K>
-WordList<K>::WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
-                      std::uint64_t seed)
+WordList<K>::WordList(pool::IndexHandle handle, const IndexOptions& options, std::uint64_t seed)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       head_(open_head(pool_, handle_.root())),
       keys_(pool_),
-      codec_(pool_, value_kind),
+      codec_(pool_, handle_.info().value_kind),
       latches_(Latches::kBits),
       hash_(seed),
       levels_(0) {

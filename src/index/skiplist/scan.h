@@ -42,56 +42,56 @@ void WordList<K>::collect(Seen& at, std::size_t most, Add add) const {
 
 inline constexpr unsigned kShownAtOnce = 64;  ///< at least kPairsAtOnce
 
-template <class K, class V>
-struct List<K, V>::ScanBatch : Batch<K, V, kShownAtOnce> {};
+template <class K>
+struct WordList<K>::ScanBatch : Batch<K, kShownAtOnce> {};
 
 /// As scan_by_batches() wants it. `at` is the first node at or behind the position, if it is valid:
 /// it was found under an earlier guard and may be freed by now, but as long as its version is the
 /// same it is in the list, and if it is so under this guard, it stays readable until the guard
 /// ends.
-template <class K, class V>
-bool List<K, V>::read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const {
-  if (this->has_buffers()) return read_ranges(batch, at, position, limit);
+template <class K>
+bool WordList<K>::read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const {
+  if (buffers_ != nullptr) return read_ranges(batch, at, position, limit);
   const epoch::Guard guard;
-  if (at.node == nullptr || !at.valid()) at = this->first_from(position);
+  if (at.node == nullptr || !at.valid()) at = first_from(position);
   batch.clear();
-  this->collect(at, std::min<std::size_t>(limit, kShownAtOnce),
-                [&](const Node& node, Word value) { batch.add(this->key_of(node), value); });
-  batch.copy_pairs(this->pool(), this->values(), limit);
-  this->pool().require_usable();  // what was read may have been there before a sync failed
+  collect(at, std::min<std::size_t>(limit, kShownAtOnce),
+          [&](const Node& node, Word value) { batch.add(key_of(node), value); });
+  batch.copy_pairs(pool_, codec_, limit);
+  pool_.require_usable();  // what was read may have been there before a sync failed
   if (!batch.complete()) {
     position = batch.next_key();
     at = {};
     return true;
   }
   if (at.node == nullptr) return false;
-  if (batch.size() < limit) position = this->key_of(*at.node);
+  if (batch.size() < limit) position = key_of(*at.node);
   return true;
 }
 
 /// The same for a list with write buffers: `at` is the owner of the position's range.
-template <class K, class V>
-bool List<K, V>::read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const {
+template <class K>
+bool WordList<K>::read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const {
   const epoch::Guard guard;
   batch.clear();
-  const bool more = this->collect_ranges(
-      at, position, limit,
-      [&](const Node*, Word key, Word value) { batch.add(this->keys().view(key), value); });
-  batch.copy_pairs(this->pool(), this->values(), limit);
-  this->pool().require_usable();  // what was read may have been there before a sync failed
+  const bool more = collect_ranges(at, position, limit, [&](const Node*, Word key, Word value) {
+    batch.add(keys_.view(key), value);
+  });
+  batch.copy_pairs(pool_, codec_, limit);
+  pool_.require_usable();  // what was read may have been there before a sync failed
   if (batch.complete()) return more;
   position = batch.next_key();
   at = {};
   return true;
 }
 
-template <class K, class V>
-void List<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
+template <class K>
+void WordList<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
   Seen at;
-  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
-                                   [&](ScanBatch& batch, K& position, std::size_t left) {
-                                     return read_batch(batch, at, position, left);
-                                   });
+  scan_by_batches<ScanBatch, K>(pool_, from, limit, show,
+                                [&](ScanBatch& batch, K& position, std::size_t left) {
+                                  return read_batch(batch, at, position, left);
+                                });
 }
 
 }  // namespace perdix::detail::index::skiplist

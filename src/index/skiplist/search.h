@@ -194,7 +194,7 @@ void WordList<K>::collect_from_tall(Bound bound, LastPairs& last) const {
   }
 }
 
-/// As TypedTree wants it.
+/// As OrderedWordEngine wants it.
 template <class K>
 void WordList<K>::find_last(Key key, bool strictly, LastPairs& last) const {
   const Bound bound{key, !strictly};

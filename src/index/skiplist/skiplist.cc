@@ -81,7 +81,7 @@ void WordList<K>::set_value(Node& node, NewValue value) const {
 }
 
 template <class K>
-bool WordList<K>::erase_word(Key key, const NewValue* expected) {
+bool WordList<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const epoch::Guard guard;
   Erased erased;
@@ -121,9 +121,5 @@ std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected,
 
 template class WordList<std::uint64_t>;
 template class WordList<std::string>;
-template class List<std::uint64_t, std::uint64_t>;
-template class List<std::uint64_t, std::string>;
-template class List<std::string, std::uint64_t>;
-template class List<std::string, std::string>;
 
 }  // namespace perdix::detail::index::skiplist

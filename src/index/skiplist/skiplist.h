@@ -57,8 +57,8 @@
 #include "index/common/path_budget.h"
 #include "index/common/path_cache.h"
 #include "index/common/resumption.h"
-#include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
+#include "index/common/word_engine.h"
 #include "index/skiplist/buffer_shape.h"
 #include "index/skiplist/layout.h"
 #include "index/skiplist/node.h"
@@ -74,26 +74,34 @@ using pool::BlockVisitor;
 
 /// All of the list but what depends on the type of values, which are words here.
 template <class K>
-class WordList : public pool::OpenIndex {
+class WordList : public OrderedWordEngine<WordList<K>, K> {
  public:
   using Key = View<K>;
 
-  WordList(const WordList&) = delete;
-  WordList& operator=(const WordList&) = delete;
+  /// Opens or creates the index behind the handle.
+  explicit WordList(pool::IndexHandle handle, const IndexOptions& options = {})
+      : WordList(std::move(handle), options, draw_hash_seed()) {}
+
+  /// With the seed of the hashes that decide on the heights of nodes: tests choose keys by them.
+  WordList(pool::IndexHandle handle, const IndexOptions& options, std::uint64_t seed);
 
   /// Frees all blocks of a list that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was. No other thread uses the list.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  bool erase(Key key) { return erase_word(key, nullptr); }
-  bool contains(Key key) const {
-    const epoch::Guard guard;
-    return find_word(key).has_value();
-  }
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final;
+
+  // The caller holds a guard as long as it uses the strings that words refer to.
+  std::optional<Word> find_word(Key key) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  void find_last(Key key, bool strictly, LastPairs& last) const;
+
+  void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
 
   /// Cost: the first call that runs without concurrent writers counts the whole list; later calls
   /// cost nothing.
-  std::uint64_t size() const;
+  std::uint64_t size() const final;
 
   /// Cost: visits the whole list.
   IndexStats stats() const override;
@@ -102,12 +110,13 @@ class WordList : public pool::OpenIndex {
   void for_each_block(const BlockVisitor& visit) const override;
   bool reclaim_space() noexcept override;
 
-  pool::PoolCore& pool() const { return pool_; }
+  pool::PoolCore& pool() const final { return pool_; }
+  const IndexInfo& info() const final { return handle_.info(); }
+  const Codec<K>& keys() const { return keys_; }
+  const ValueCodec& values() const { return codec_; }
 
- protected:
+ private:
   using Keys = Codec<K>;
-
-  enum class Mode { put, insert, update };
 
   /// A write of a pair. `expected`: the value that it may replace, null if it may be any.
   struct Write {
@@ -117,29 +126,10 @@ class WordList : public pool::OpenIndex {
     const NewValue* expected;
   };
 
-  /// Opens or creates the index behind the handle. `seed`: of the hashes that decide on heights.
-  WordList(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
-           std::uint64_t seed);
-
-  /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool erase_word(Key key, const NewValue* expected);
-
   struct Pair {
     Word key;
     Word value;
   };
-
-  // The caller holds a guard as long as it uses the strings that words refer to.
-  std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const {
-    const epoch::Guard guard;
-    const std::optional<Word> word = find_word(key);
-    if (word) value = *word;
-    return word.has_value();
-  }
-  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  void find_last(Key key, bool strictly, LastPairs& last) const;
 
   /// A node with its latch's version, from before anything was read of it.
   struct Seen {
@@ -150,17 +140,8 @@ class WordList : public pool::OpenIndex {
     bool valid() const { return latch->read_validate(version); }
   };
 
-  bool has_buffers() const { return buffers_ != nullptr; }
-  template <class Add>
-  bool collect_ranges(Seen& at, K& position, std::size_t most, Add add) const;
-
-  Seen first_from(Key from) const;
-  template <class Add>
-  void collect(Seen& at, std::size_t most, Add add) const;
   Key key_of(const Node& node) const { return keys_.view(pm::load(node.key)); }
-  const Keys& keys() const { return keys_; }
 
- private:
   /// How far to the right a search goes: to the last key that is below `key`, or at it.
   struct Bound {
     Key key;
@@ -189,6 +170,14 @@ class WordList : public pool::OpenIndex {
 
   /// Latches of the nodes before a node, and its own.
   using TowerLatches = LatchesHeld<kMaxHeight + 1>;
+
+  // scan.h
+  struct ScanBatch;
+  Seen first_from(Key from) const;
+  template <class Add>
+  void collect(Seen& at, std::size_t most, Add add) const;
+  bool read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
+  bool read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
 
   // search.h
   void require_ascending(const Node& node, const Node& next) const {
@@ -299,6 +288,8 @@ class WordList : public pool::OpenIndex {
   std::optional<Pair> find_last_in_ranges(Bound bound) const;
   std::optional<Key> show_range(const Seen& owner, Key from, std::size_t most, Shown& shown,
                                 Seen& following) const;
+  template <class Add>
+  bool collect_ranges(Seen& at, K& position, std::size_t most, Add add) const;
 
   // buffers.h
   /// A range whose latch is held, by its owner.
@@ -411,31 +402,7 @@ class WordList : public pool::OpenIndex {
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-template <class K, class V>
-class List final : public TypedTree<WordList<K>, K, V> {
- public:
-  using Key = View<K>;
-
-  /// Opens or creates the index behind the handle.
-  explicit List(pool::IndexHandle handle, const IndexOptions& options = {})
-      : List(std::move(handle), options, draw_hash_seed()) {}
-
-  /// The same with the seed that decides on the heights of nodes: tests choose keys by them.
-  List(pool::IndexHandle handle, const IndexOptions& options, std::uint64_t seed)
-      : Base(std::move(handle), kKindOf<V>, options, seed) {}
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
-
- private:
-  using Base = TypedTree<WordList<K>, K, V>;
-  using Seen = typename WordList<K>::Seen;
-
-  // scan.h
-  struct ScanBatch;
-  bool read_batch(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
-  bool read_ranges(ScanBatch& batch, Seen& at, K& position, std::size_t limit) const;
-};
+extern template class WordList<std::uint64_t>;
+extern template class WordList<std::string>;
 
 }  // namespace perdix::detail::index::skiplist

@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "index/common/test_pool.h"
+#include "index/common/typed.h"
 #include "index/skiplist/skiplist.h"
 #include "util/seeded_hash.h"
 
 namespace perdix::detail::index::skiplist {
+
+template <class K, class V>
+using List = TypedEngine<WordList<K>, K, V>;
 
 /// Decides on the heights of nodes, for keys_of_height().
 inline constexpr std::uint64_t kTestSeed = 7;

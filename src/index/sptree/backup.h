@@ -43,7 +43,7 @@ class Backup {
   /// that the backup has. Nothing happens if it is there already, or if there is no space for it:
   /// then the backup lags behind.
   void add(View<K> low, pm::Offset leaf) {
-    if (has(leaf)) unless_full([&] { tree_.insert_at_once(low, leaf); });
+    if (has(leaf)) unless_full([&] { tree_.insert_at_once(low, NewValue(leaf)); });
   }
 
   /// Takes a leaf out, durably, if it is one of those that the backup has. False, and it may still

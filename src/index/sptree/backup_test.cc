@@ -14,8 +14,8 @@
 
 #include <perdix/pool.h>
 
-#include "index/sptree/sptree.h"
 #include "index/sptree/test_backup.h"
+#include "index/sptree/test_tree.h"
 #include "pm/probe.h"
 #include "util/random.h"
 #include "util/test_directory.h"

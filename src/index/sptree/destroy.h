@@ -89,7 +89,7 @@ void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind v
   const auto& pm = pool.pm();
   Root& root = root_at(pool, pm::load(root_word));
   if (pm::load(root.backup) != pm::kNull)
-    fastfair::Tree<K, std::uint64_t>::destroy(pool, root.backup);
+    fastfair::WordTree<K>::destroy(pool, root.backup, Kind::u64);
   std::unique_ptr<wal::Log> log;
   const ValueCodec values(pool, value_kind);
   const bool has_strings = !Codec<K>::kInline || !values.is_inline();

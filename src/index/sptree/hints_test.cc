@@ -9,7 +9,7 @@
 
 #include "epoch/guard.h"
 #include "index/common/test_pool.h"
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_tree.h"
 
 namespace perdix::detail::index::sptree {
 namespace {

@@ -59,8 +59,8 @@ class LeafStoreTest : public testing::Test {
   void expect_pair(unsigned slot, std::uint64_t key, std::uint64_t value) {
     EXPECT_TRUE(slots_of(*leaf_).contains(slot));
     const Pair& pair = pair_at(*leaf_, slot);
-    EXPECT_EQ(store_.keys().decode(pair.key), some<K>(key));
-    EXPECT_EQ(Codec<V>(pool_.core()).decode(pair.value), some<V>(value));
+    EXPECT_EQ(store_.keys().view(pair.key), some<K>(key));
+    EXPECT_EQ(Codec<V>(pool_.core()).view(pair.value), some<V>(value));
     EXPECT_TRUE(store_.keys().sound(pair.key) && store_.values().sound(pair.value));
   }
 

@@ -15,7 +15,7 @@
 #include <perdix/sptree.h>
 
 #include "index/sptree/leaf_at.h"
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_tree.h"
 #include "pool/pool_core.h"
 #include "util/random.h"
 #include "util/test_directory.h"

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_tree.h"
 
 namespace perdix::detail::index::sptree {
 namespace {

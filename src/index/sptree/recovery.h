@@ -22,10 +22,10 @@
 namespace perdix::detail::index::sptree {
 
 template <class K>
-WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
+WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options,
                       const wal::Log::Limits& log_limits)
     : handle_(std::move(handle)),
-      leaves_(pool(), value_kind),
+      leaves_(pool(), handle_.info().value_kind),
       orders_(arena_, pool().reclaimer()),
       nodes_(arena_, pool().reclaimer(), orders_),
       buffers_(pool(), arena_, log_limits, leaves_, nodes_),
@@ -50,6 +50,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOpti
   resumer_.start(pm::load(root.first), options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
 /// Opens the log, with buffers and hints as the budget allows.

@@ -8,8 +8,8 @@
 namespace perdix::detail::index::sptree {
 
 /// The pairs of one leaf and its write buffer.
-template <class K, class V>
-struct Tree<K, V>::ScanBatch : Batch<K, V, kLeafPairs + kBufferPairs> {
+template <class K>
+struct WordTree<K>::ScanBatch : Batch<K, kLeafPairs + kBufferPairs> {
   std::size_t read = 0;  ///< pairs of all batches so far
 
   /// How many pairs to read next. A scan says nothing of its end before it is there, so it is taken
@@ -33,9 +33,7 @@ void WordTree<K>::prefetch_after(const Node& node, std::size_t read) const {
 
 /// As scan_by_batches() wants it: what there is in the leaf of a position.
 template <class K>
-template <class Batch, class Values>
-bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
-                             std::size_t limit) const {
+bool WordTree<K>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
   const epoch::Guard guard;
   Order order;
   Node* const start = top_.locate(position);
@@ -46,7 +44,7 @@ bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
     leaf_orders_.collect(node, position, most + 1, order, batch);
     return node.high.load(std::memory_order_acquire);
   });
-  batch.copy_pairs(pool(), values, most);
+  batch.copy_pairs(pool(), values(), most);
   leaf_orders_.keep_order(order);
   pool().require_usable();  // what was read may have been there before a sync failed
   batch.read += batch.size();
@@ -62,16 +60,17 @@ bool WordTree<K>::read_batch(Batch& batch, const Values& values, K& position,
   return true;
 }
 
-template <class K, class V>
-void Tree<K, V>::scan(Key from, Visitor<K, V> visit, std::size_t limit) const {
-  scan_by_batches<ScanBatch, K, V>(this->pool(), from, visit, limit,
-                                   [this](ScanBatch& batch, K& position, std::size_t left) {
-                                     return this->read_batch(batch, this->values(), position, left);
-                                   });
+template <class K>
+void WordTree<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
+  scan_by_batches<ScanBatch, K>(pool(), from, limit, show,
+                                [this](ScanBatch& batch, K& position, std::size_t left) {
+                                  return read_batch(batch, position, left);
+                                });
 }
 
-/// As TypedTree wants it: leaf by leaf to the left, until one has such a key. `position` is in the
-/// leaf that is looked at, and `bound` at its end, or further to the right if keys lie between.
+/// As OrderedWordEngine wants it: leaf by leaf to the left, until one has such a key. `position` is
+/// in the leaf that is looked at, and `bound` at its end, or further to the right if keys lie
+/// between.
 template <class K>
 void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
   K bound(key), position(key);

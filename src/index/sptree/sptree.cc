@@ -74,7 +74,7 @@ template <class K>
 }
 
 template <class K>
-[[gnu::flatten]] bool WordTree<K>::find_number(Key key, Word& value) const {
+[[gnu::flatten]] bool WordTree<K>::find(Key key, std::uint64_t& value) const {
   const epoch::Guard guard;
   const std::optional<Word> word = find_word(key);
   if (word) value = *word;
@@ -197,7 +197,7 @@ void WordTree<K>::shed_stale_filter(Node& node) {
 }
 
 template <class K>
-bool WordTree<K>::erase_word(Key key, const NewValue* expected) {
+bool WordTree<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
   if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
@@ -318,9 +318,5 @@ bool WordTree<K>::order_kept(Key key) const {
 
 template class WordTree<std::uint64_t>;
 template class WordTree<std::string>;
-template class Tree<std::uint64_t, std::uint64_t>;
-template class Tree<std::uint64_t, std::string>;
-template class Tree<std::string, std::uint64_t>;
-template class Tree<std::string, std::string>;
 
 }  // namespace perdix::detail::index::sptree

@@ -1,8 +1,6 @@
 // SpTree, the engine (Zhao et al. 2024, section 4): a radix tree in DRAM leads to middle nodes in
 // DRAM, each of which stands for one leaf in PM.
 //
-// The tree knows values as words; what depends on their type is the class at the end of this file.
-//
 //   sptree.cc       lookups, put, insert, update, erase; what an index says of itself
 //   get_many.h      batches of lookups
 //   scan.h          ordered iteration
@@ -50,8 +48,8 @@
 #include "index/common/codec.h"
 #include "index/common/neighbour.h"
 #include "index/common/scan_orders.h"
-#include "index/common/typed_tree.h"
 #include "index/common/value_codec.h"
+#include "index/common/word_engine.h"
 #include "index/sptree/buffers.h"
 #include "index/sptree/leaf.h"
 #include "index/sptree/leaf_backup.h"
@@ -76,21 +74,33 @@ using pool::BlockVisitor;
 
 /// All of the tree but what depends on the type of values, which are words here.
 template <class K>
-class WordTree : public pool::OpenIndex {
+class WordTree : public OrderedWordEngine<WordTree<K>, K> {
  public:
   using Key = View<K>;
 
-  WordTree(const WordTree&) = delete;
-  WordTree& operator=(const WordTree&) = delete;
+  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resumer.h).
+  /// `log_limits`: for tests; `bytes` follows from the budget.
+  explicit WordTree(pool::IndexHandle handle, const IndexOptions& options = {},
+                    const wal::Log::Limits& log_limits = {0});
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was.
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind);
 
-  bool erase(Key key) { return erase_word(key, nullptr); }
-  bool contains(Key key) const;
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final;
+  bool contains(Key key) const final;
+  using OrderedWordEngine<WordTree, K>::find;
+  bool find(Key key, std::uint64_t& value) const final;
 
-  std::uint64_t size() const;
+  // The caller holds a guard, as long as it uses what words refer to.
+  std::optional<Word> find_word(Key key) const;
+  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
+  void find_last(Key key, bool strictly, LastPairs& last) const;
+
+  void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
+
+  std::uint64_t size() const final;
   IndexStats stats() const override;
   CheckReport check() const override;
 
@@ -111,27 +121,10 @@ class WordTree : public pool::OpenIndex {
 
   const pool::IndexHandle& handle() const { return handle_; }
 
-  pool::PoolCore& pool() const { return handle_.pool(); }
-
- protected:
-  enum class Mode { put, insert, update };
-
-  /// Opens or creates the index behind the handle.
-  WordTree(pool::IndexHandle handle, Kind value_kind, const IndexOptions& options,
-           const wal::Log::Limits& log_limits);
-
-  /// `expected`: the value that is replaced or removed, null if it may be any.
-  bool write(Key key, NewValue value, Mode mode, const NewValue* expected);
-  bool erase_word(Key key, const NewValue* expected);
-
-  // The caller holds a guard, as long as it uses what words refer to.
-  std::optional<Word> find_word(Key key) const;
-  bool find_number(Key key, Word& value) const;  // enters a Guard itself
-  void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const;
-  void find_last(Key key, bool strictly, LastPairs& last) const;
-  template <class Batch, class Values>
-  bool read_batch(Batch& batch, const Values& values, K& position, std::size_t limit) const;
+  pool::PoolCore& pool() const final { return handle_.pool(); }
+  const IndexInfo& info() const final { return handle_.info(); }
   const Codec<K>& keys() const { return leaves_.keys(); }
+  const ValueCodec& values() const { return leaves_.values(); }
 
  private:
   using Node = Mnode<K>;
@@ -183,6 +176,8 @@ class WordTree : public pool::OpenIndex {
   void prefetch_blobs(const Pending& pending) const;
 
   // scan.h
+  struct ScanBatch;
+  bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
   void prefetch_after(const Node& node, std::size_t read) const;
 
   // recovery.h
@@ -208,35 +203,15 @@ class WordTree : public pool::OpenIndex {
   epoch::DrainFirst drain_;
   mutable TopLayer<K> top_;  // a reader, too, adds to the DRAM layers: they are a cache
   double recovery_seconds_ = 0;
-  // Last: their work ends before any other member is destroyed.
+  // Their work ends before any other member is destroyed.
   mutable LeafBackup<K> backup_;
   Structure<K> structure_;
   mutable Resumer<K> resumer_;
+  std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };
 
-template <class K, class V>
-class Tree final : public TypedTree<WordTree<K>, K, V> {
- public:
-  using Key = View<K>;
-
-  /// Opens or creates the index behind the handle. Its DRAM layers come back later (resumer.h).
-  /// `log_limits`: for tests; `bytes` follows from the budget.
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {},
-                const wal::Log::Limits& log_limits = {0})
-      : TypedTree<WordTree<K>, K, V>(std::move(handle), kKindOf<V>, options, log_limits),
-        entry_(this->pool().open_indexes(), *this) {}
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
-
- private:
-  // scan.h
-  struct ScanBatch;
-
-  // Last: made when the index is complete. Not in the base, whose virtual functions are others.
-  pool::OpenIndexes::Entry entry_;
-};
+extern template class WordTree<std::uint64_t>;
+extern template class WordTree<std::string>;
 
 /// Where to look on for a key behind the node's range: it was split since the top layer was asked,
 /// as in a B-link tree, or the key's leaf is cold. The node itself if it has changed in between.

@@ -6,7 +6,7 @@
 
 #include "index/common/test_pool.h"
 #include "index/sptree/buffer_shape.h"
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_tree.h"
 
 namespace perdix::detail::index::sptree {
 

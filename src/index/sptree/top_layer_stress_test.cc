@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "index/common/test_pool.h"
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_tree.h"
 #include "util/random.h"
 #include "util/test_interrupter.h"
 

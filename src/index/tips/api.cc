@@ -3,57 +3,12 @@
 
 #include <perdix/tips.h>
 
-#include "index/common/open_or_remove.h"
-#include "index/common/ordered_index.h"
 #include "index/common/pairs_engine.h"
 #include "index/tips/core.h"
 #include "index/tips/plugins.h"
 #include "index/tips/tips.h"
 
 namespace perdix {
-
-template <class Order, Storable K, Storable V>
-tips::Opened<Order, K, V>::Opened(const Pool& pool, std::string_view name, std::string_view engine,
-                                  const IndexOptions& options)
-    : Order::template Base<K, V>(
-          detail::index::open_typed<typename Order::template Engine<K, V>, K, V>(pool, name, engine,
-                                                                                 options)) {}
-
-template class PointIndex<detail::index::tips::Map<std::uint64_t, std::uint64_t>, std::uint64_t,
-                          std::uint64_t>;
-template class PointIndex<detail::index::tips::Map<std::uint64_t, std::string>, std::uint64_t,
-                          std::string>;
-template class PointIndex<detail::index::tips::Map<std::string, std::uint64_t>, std::string,
-                          std::uint64_t>;
-template class PointIndex<detail::index::tips::Map<std::string, std::string>, std::string,
-                          std::string>;
-
-template class PointIndex<detail::index::tips::OrderedMap<std::uint64_t, std::uint64_t>,
-                          std::uint64_t, std::uint64_t>;
-template class PointIndex<detail::index::tips::OrderedMap<std::uint64_t, std::string>,
-                          std::uint64_t, std::string>;
-template class PointIndex<detail::index::tips::OrderedMap<std::string, std::uint64_t>, std::string,
-                          std::uint64_t>;
-template class PointIndex<detail::index::tips::OrderedMap<std::string, std::string>, std::string,
-                          std::string>;
-
-template class OrderedIndex<detail::index::tips::OrderedMap<std::uint64_t, std::uint64_t>,
-                            std::uint64_t, std::uint64_t>;
-template class OrderedIndex<detail::index::tips::OrderedMap<std::uint64_t, std::string>,
-                            std::uint64_t, std::string>;
-template class OrderedIndex<detail::index::tips::OrderedMap<std::string, std::uint64_t>,
-                            std::string, std::uint64_t>;
-template class OrderedIndex<detail::index::tips::OrderedMap<std::string, std::string>, std::string,
-                            std::string>;
-
-template struct tips::Opened<tips::Unordered, std::uint64_t, std::uint64_t>;
-template struct tips::Opened<tips::Unordered, std::uint64_t, std::string>;
-template struct tips::Opened<tips::Unordered, std::string, std::uint64_t>;
-template struct tips::Opened<tips::Unordered, std::string, std::string>;
-template struct tips::Opened<tips::Ordered, std::uint64_t, std::uint64_t>;
-template struct tips::Opened<tips::Ordered, std::uint64_t, std::string>;
-template struct tips::Opened<tips::Ordered, std::string, std::uint64_t>;
-template struct tips::Opened<tips::Ordered, std::string, std::string>;
 
 namespace detail::index::tips {
 namespace {
@@ -81,6 +36,13 @@ void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report
                    [&](pm::Offset block) { reached.push_back(block); });
 }
 
+/// Any engine of Tips by its name: which plug-in it has, the name says.
+EngineType engine_of(std::string_view name, bool ordered) {
+  EngineType engine = ordered ? kPluggedOrdered : kPlugged;
+  engine.name = name;
+  return engine;
+}
+
 constexpr PluginHost kPlugins = {is_plugged_engine, require_plugins, look_up_plugged, check_logs};
 
 }  // namespace
@@ -88,5 +50,21 @@ constexpr PluginHost kPlugins = {is_plugged_engine, require_plugins, look_up_plu
 extern const EngineSet engine_set = {kEngines, &kPlugins};
 
 }  // namespace detail::index::tips
+
+template <class Order, Storable K, Storable V>
+tips::Opened<Order, K, V>::Opened(const Pool& pool, std::string_view name, std::string_view engine,
+                                  const IndexOptions& options)
+    : Order::template Base<K, V>(
+          pool, name, detail::index::tips::engine_of(engine, std::is_same_v<Order, Ordered>),
+          options) {}
+
+template struct tips::Opened<tips::Unordered, std::uint64_t, std::uint64_t>;
+template struct tips::Opened<tips::Unordered, std::uint64_t, std::string>;
+template struct tips::Opened<tips::Unordered, std::string, std::uint64_t>;
+template struct tips::Opened<tips::Unordered, std::string, std::string>;
+template struct tips::Opened<tips::Ordered, std::uint64_t, std::uint64_t>;
+template struct tips::Opened<tips::Ordered, std::uint64_t, std::string>;
+template struct tips::Opened<tips::Ordered, std::string, std::uint64_t>;
+template struct tips::Opened<tips::Ordered, std::string, std::string>;
 
 }  // namespace perdix

@@ -1,5 +1,4 @@
-// Keys and values with types: the calls of PointIndex and OrderedIndex over a Core, which knows
-// bytes only.
+// An index over a Core, which knows keys and values as bytes only.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +18,11 @@
 #include <perdix/types.h>
 
 #include "index/common/batch.h"
-#include "index/common/groups.h"
+#include "index/common/copied_pairs.h"
 #include "index/common/limits.h"
 #include "index/common/neighbour.h"
-#include "index/common/value_of.h"
+#include "index/common/value_codec.h"
+#include "index/common/word_index.h"
 #include "index/tips/core.h"
 #include "index/tips/plugin.h"
 #include "index/tips/plugins.h"
@@ -64,13 +64,29 @@ class Raw<std::string> {
   std::string_view bytes_;
 };
 
-/// Pairs on their way to a visitor, in copies of their own: words, of which those of strings are
-/// places in a buffer. take() and copy_pairs() in one Guard, or add(); then show() without one.
-template <class K, class V>
-class CopiedPairs {
+/// The bytes of a value that is to be stored.
+class RawValue {
+ public:
+  RawValue(NewValue value, Kind kind) : value_(value), number_(value.word()), kind_(kind) {}
+  std::string_view bytes() const {
+    if (kind_ == Kind::bytes) return value_.bytes();
+    return {reinterpret_cast<const char*>(&number_), sizeof number_};
+  }
+
+ private:
+  NewValue value_;
+  std::uint64_t number_;
+  Kind kind_;
+};
+
+/// Pairs on their way to a visitor, in copies of their own.
+template <class K>
+class PairCopies {
  public:
   static constexpr std::size_t kMaxPairs = 128;
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+
+  explicit PairCopies(Kind values) : values_(values) {}
 
   /// Empties it; few allocations follow if no more than `expected` pairs do.
   void clear(std::size_t expected = kMaxPairs) {
@@ -79,130 +95,74 @@ class CopiedPairs {
     bytes_.clear(2 * kMaxBytes);
   }
 
-  void add(View<K> key, View<V> value) { pairs_.push_back({copy(key), copy(value)}); }
-
-  /// Words of the index, whose strings stay where they are until copy_pairs() has returned.
-  void take(Word key, Word value) {
-    if constexpr (kCopies<K>) prefetch(key);
-    if constexpr (kCopies<V>) prefetch(value);
-    pairs_.push_back({key, value});
-  }
-
-  /// Copies the strings of what was taken, as many as fit; false: not those of all pairs.
-  bool copy_pairs(const Core& core) {
-    if constexpr (!kCopies<K> && !kCopies<V>) return true;
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (bytes_.size() >= kMaxBytes) return pairs_.resize(i), false;
-      Pair& pair = pairs_[i];
-      if constexpr (kCopies<K>) pair.key = copy(core.key_view(pair.key));
-      if constexpr (kCopies<V>) pair.value = copy(core.value_view(pair.value));
+  /// `value`: its bytes, as a Core has them.
+  void add(View<K> key, std::string_view value) {
+    append(key);
+    if (values_ == Kind::u64) {
+      pairs_.push_back({key, Raw<std::uint64_t>::view(value)});
+    } else {
+      append(value);
+      pairs_.push_back({key, value.size()});
     }
-    return true;
   }
-
-  void shrink(std::size_t pairs) { pairs_.resize(std::min(pairs, size())); }
 
   bool is_full() const { return size() >= kMaxPairs || bytes_.size() >= kMaxBytes; }
   std::size_t size() const { return pairs_.size(); }
-  View<K> key(std::size_t i) const { return view<K>(pairs_[i].key); }
-  View<V> value(std::size_t i) const { return view<V>(pairs_[i].value); }
-
-  /// As Batch::show(); adds to `shown` how many pairs there were.
-  bool show(const Visitor<K, V>& visit, const pool::PoolCore& pool, std::size_t& shown) const {
-    for (std::size_t i = 0; i < size(); ++i) {
-      ++shown;
-      if (!visit(key(i), value(i))) return false;
-      if (!pool.health().usable()) [[unlikely]]  // in a child that the visitor forked
-        pool::as_errors([&] { pool.require_usable(); });
-    }
-    return true;
-  }
+  CopiedPairs<K> copied() const { return {pairs_, bytes_.begin()}; }
 
  private:
-  struct Pair {
-    Word key, value;
-  };
-
-  template <class T>
-  static constexpr bool kCopies = std::is_same_v<T, std::string>;
-
-  static void prefetch(Word string) { __builtin_prefetch(reinterpret_cast<const void*>(string)); }
-
-  static Word copy(std::uint64_t number) { return number; }
-  Word copy(std::string_view bytes) {
-    const Word place = bytes_.size();
-    const std::size_t size = bytes.size();
-    bytes_.make_room(sizeof size + size);
-    bytes_.append({reinterpret_cast<const char*>(&size), sizeof size});
+  void append(std::uint64_t) {}
+  void append(std::string_view bytes) {
+    bytes_.make_room(bytes.size());
     bytes_.append(bytes);
-    return place;
   }
 
-  template <class T>
-  View<T> view(Word word) const {
-    if constexpr (kCopies<T>) {
-      std::size_t size = 0;
-      std::memcpy(&size, bytes_.begin() + word, sizeof size);
-      return {bytes_.begin() + word + sizeof size, size};
-    } else {
-      return word;
-    }
-  }
-
-  std::vector<Pair> pairs_;
+  const Kind values_;
+  std::vector<CopiedPair<K>> pairs_;
   ByteBuffer bytes_;
 };
 
 /// A durable map over the plug-in that the engine of its index names; without order.
-template <class K, class V>
-class Map : public pool::OpenIndex {
+template <class K>
+class Map : public WordIndex<K> {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
   explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
       : Map(std::move(handle), options, false) {}
 
-  static void destroy(pool::PoolCore& pool, std::uint64_t& root) {
-    Core::destroy(pool, root, kKinds);
+  static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind values) {
+    Core::destroy(pool, root, {kKindOf<K>, values});
   }
 
-  void put(Key key, Value value) { write(Operation::put, key, value, nullptr, nullptr); }
-  bool insert(Key key, Value value) {
-    return write_if(Operation::put, key, value, [](Core::Found found) { return !found; });
-  }
-  bool update(Key key, Value value) {
-    return write_if(Operation::put, key, value, [](Core::Found found) { return !!found; });
-  }
-  bool erase(Key key) {
-    return write_if(Operation::erase, key, Value{}, [](Core::Found) { return true; });
+  bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
+  bool erase(Key key, const NewValue* expected) final {
+    check_key(key);
+    return write_if(Operation::erase, key, {},
+                    [&](Core::Found found) { return is(found, expected); });
   }
 
-  /// Replace or remove the value of a key if it is `expected`.
-  bool update_if(Key key, Value expected, Value value) {
-    return write_if(Operation::put, key, value, is(expected));
-  }
-  bool erase_if(Key key, Value expected) {
-    return write_if(Operation::erase, key, Value{}, is(expected));
-  }
-
-  bool get(Key key, V& value) const {
-    return core_.get(Raw<K>(key).bytes(),
-                     [&](std::string_view found) { value = V(Raw<V>::view(found)); });
-  }
-  std::optional<V> get(Key key) const { return value_of<V>(*this, key); }
-  bool contains(Key key) const {
+  bool contains(Key key) const final {
     return core_.get(Raw<K>(key).bytes(), [](std::string_view) {});
   }
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    in_groups(keys, out, [&](auto some, auto values) {
-      for (std::size_t i = 0; i < some.size(); ++i) values[i] = get(some[i]);
-    });
+  bool find(Key key, std::uint64_t& value) const final {
+    return core_.get(Raw<K>(key).bytes(),
+                     [&](std::string_view found) { value = Raw<std::uint64_t>::view(found); });
+  }
+  bool find(Key key, std::string& value) const final {
+    return core_.get(Raw<K>(key).bytes(), [&](std::string_view found) { value = found; });
+  }
+  void find_many(std::span<const Key> keys,
+                 std::span<std::optional<std::uint64_t>> out) const final {
+    find_each(keys, out);
+  }
+  void find_many(std::span<const Key> keys, std::span<std::optional<std::string>> out) const final {
+    find_each(keys, out);
   }
 
-  void for_each(Visitor<K, V> visit) const;
+  void for_each(const PairSink<K>& show) const override;
 
-  std::uint64_t size() const { return core_.size(); }
+  std::uint64_t size() const final { return core_.size(); }
   IndexStats stats() const override { return core_.stats(); }
   CheckReport check() const override { return core_.check(); }
   void for_each_block(const pool::BlockVisitor& visit) const override {
@@ -210,46 +170,46 @@ class Map : public pool::OpenIndex {
   }
   bool reclaim_space() noexcept override { return core_.reclaim_space(); }
 
-  pool::PoolCore& pool() const { return handle_.pool(); }
+  pool::PoolCore& pool() const final { return handle_.pool(); }
+  const IndexInfo& info() const final { return handle_.info(); }
   const Core& core() const { return core_; }
 
  protected:
   Map(pool::IndexHandle handle, const IndexOptions& options, bool ordered)
       : handle_(std::move(handle)),
         core_(handle_.pool(), handle_.root(),
-              find_plugin(handle_.pool(), handle_.info().engine, kKinds.key, ordered), kKinds,
-              settings_of(options)),
+              find_plugin(handle_.pool(), handle_.info().engine, kKindOf<K>, ordered),
+              {kKindOf<K>, handle_.info().value_kind}, settings_of(options)),
         listed_(handle_.pool().open_indexes(), *this) {}
 
-  /// Writes that the index does not have yet, since there is no space for them.
-  using Pending = std::map<K, std::optional<V>, std::less<>>;
-
-  static constexpr Kinds kKinds{kKindOf<K>, kKindOf<V>};
+  /// Writes that the index does not have yet, since there is no space for them: the bytes of
+  /// values, or nothing for keys that were erased.
+  using Pending = std::map<K, std::optional<std::string>, std::less<>>;
 
   Pending pending() const;
+  Kind value_kind() const { return handle_.info().value_kind; }
   Key key_of(const Word& word) const { return Raw<K>::view(core_.key_view(word)); }
-  Value value_of_word(const Word& word) const { return Raw<V>::view(core_.value_view(word)); }
 
   /// The word of a key that is looked for.
   Core::KeyWord word_of(Key key) const { return core_.key_word(Raw<K>(key).bytes()); }
 
  private:
-  static auto is(Value expected) {
-    return [expected](Core::Found found) { return found && Raw<V>::view(*found) == expected; };
-  }
-  bool write(Operation operation, Key key, Value value, Core::Decide decide, void* context) {
-    check_key(key);
-    check_value(value);
-    const bool erases = operation == Operation::erase;
-    return core_.write(operation, Raw<K>(key).bytes(),
-                       erases ? std::string_view() : Raw<V>(value).bytes(), decide, context);
+  /// Whether a key is there, with that value; null: with any.
+  bool is(Core::Found found, const NewValue* expected) const {
+    if (!found || expected == nullptr) return found.has_value();
+    return *found == RawValue(*expected, value_kind()).bytes();
   }
   template <class Decide>
-  bool write_if(Operation operation, Key key, Value value, Decide decide) {
-    return write(
-        operation, key, value,
+  bool write_if(Operation operation, Key key, std::string_view value, Decide decide) {
+    return core_.write(
+        operation, Raw<K>(key).bytes(), value,
         [](void* context, Core::Found found) { return (*static_cast<Decide*>(context))(found); },
         &decide);
+  }
+  template <class V>
+  void find_each(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!find(keys[i], out[i].emplace())) out[i].reset();
   }
 
   pool::IndexHandle handle_;  // keeps the pool open
@@ -257,31 +217,38 @@ class Map : public pool::OpenIndex {
   pool::OpenIndexes::Entry listed_;  // last: the pool calls no index that is not complete
 };
 
+template <class K>
+bool Map<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
+  check_key(key);
+  const RawValue raw(value, value_kind());
+  if (mode == Mode::put)
+    return core_.write(Operation::put, Raw<K>(key).bytes(), raw.bytes(), nullptr, nullptr);
+  return write_if(Operation::put, key, raw.bytes(), [&](Core::Found found) {
+    return mode == Mode::update ? is(found, expected) : !found;
+  });
+}
+
 /// The same over a plug-in that keeps its keys in order.
-template <class K, class V>
-class OrderedMap : public Map<K, V> {
+template <class K>
+class OrderedMap : public Map<K> {
  public:
   using Key = View<K>;
-  using Value = View<V>;
-  using Pair = std::pair<K, V>;
 
   explicit OrderedMap(pool::IndexHandle handle, const IndexOptions& options = {})
-      : Map<K, V>(std::move(handle), options, true) {}
+      : Map<K>(std::move(handle), options, true) {}
 
-  std::optional<Pair> find_floor(Key key) const { return find_last(key, false); }
-  std::optional<Pair> find_below(Key key) const { return find_last(key, true); }
-
-  /// At most `limit` pairs.
-  void scan(Key from, Visitor<K, V> visit, std::size_t limit = kNoLimit) const;
-  void for_each(Visitor<K, V> visit) const { scan(Key{}, visit); }
+  void for_each(const PairSink<K>& show) const final { scan(Key{}, kNoLimit, show); }
+  void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
+  void scan_down(Key from, bool strictly, std::size_t limit, const PairSink<K>& show) const final;
 
  private:
-  using Pending = typename Map<K, V>::Pending;
+  using Pending = typename Map<K>::Pending;
+  /// A key and the bytes of its value.
+  using Pair = std::pair<K, std::string>;
   struct Read;
 
-  std::optional<K> read_index(CopiedPairs<K, V>& batch, Key position, std::size_t limit) const;
-  void require_order(const CopiedPairs<K, V>& batch, Key position) const;
-  bool read_batch(CopiedPairs<K, V>& batch, K& position, std::size_t limit,
+  void read_index(Read& read, const K& position) const;
+  bool read_batch(PairCopies<K>& batch, K& position, std::size_t limit,
                   const Pending& pending) const;
   std::optional<Pair> last_in_index(Key bound, bool strictly) const;
   std::optional<Pair> find_last(Key bound, bool strictly) const;

@@ -90,12 +90,14 @@ struct Typed {
     using Tips<P, K, V>::Tips;
     std::vector<pm::Offset> blocks() const {
       std::vector<pm::Offset> all;
-      this->engine().for_each_block([&](pm::Offset block) { all.push_back(block); });
+      this->words().for_each_block([&](pm::Offset block) { all.push_back(block); });
       return all;
     }
     unsigned pending() const {
       unsigned count = 0;
-      this->engine().core().for_each_pending([&](const Entry&) { ++count; });
+      dynamic_cast<const Map<K>&>(this->words()).core().for_each_pending([&](const Entry&) {
+        ++count;
+      });
       return count;
     }
   };

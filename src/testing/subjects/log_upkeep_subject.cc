@@ -10,9 +10,9 @@
 #include <perdix/index.h>
 #include <perdix/pool.h>
 
-#include "index/common/pairs_engine.h"
+#include "index/common/bytes.h"
 #include "index/sptree/leaf_at.h"
-#include "index/sptree/sptree.h"
+#include "index/sptree/test_tree.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
 #include "testing/subjects/pool_blocks.h"

@@ -6,7 +6,7 @@
 
 #include <perdix/index.h>
 
-#include "index/common/pairs_engine.h"
+#include "index/common/bytes.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/reference.h"

@@ -11,7 +11,7 @@
 #include <perdix/index.h>
 #include <perdix/pool.h>
 
-#include "index/common/pairs_engine.h"
+#include "index/common/bytes.h"
 #include "index/fastfair/fastfair.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/pool_blocks.h"

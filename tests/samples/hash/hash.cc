@@ -1,65 +1,70 @@
 #include "samples/hash/hash.h"
 
+#include <type_traits>
+#include <vector>
+
 #include "index/common/limits.h"
-#include "index/common/open_or_remove.h"
-#include "index/common/point_index.h"
+#include "index/common/pairs_engine.h"
+#include "index/common/retry.h"
 #include "pool/as_errors.h"
 
 namespace perdix::samples {
 
 namespace hash {
 
-template <class K, class V>
-Table<K, V>::Table(detail::pool::IndexHandle handle, const IndexOptions&)
-    : handle_(std::move(handle)), slots_(handle_.pool(), handle_.root()) {}
+using detail::index::Bytes;
+using detail::index::Mode;
+using detail::index::NewValue;
 
-template <class K, class V>
-template <class Wants>
-bool Table<K, V>::write(Key key, Value value, Wants wants) {
+template <class K>
+std::string Table<K>::bytes_of(NewValue value) const {
+  if (info().value_kind == Kind::bytes) return std::string(value.bytes());
+  return Bytes<std::uint64_t>::encode(value.word());
+}
+
+template <class K>
+bool Table<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   detail::index::check_key(key);
-  detail::index::check_value(value);
   return detail::index::retry_when_full(pool(), [&] {  // which waits, so without the lock
     const std::lock_guard guard(lock_);
-    std::string_view bytes;
-    const bool there = slots_.find(detail::index::Bytes<K>::encode(key), bytes);
-    const Value found = there ? Value(detail::index::Bytes<V>::decode(bytes)) : Value();
-    if (!wants(there ? &found : nullptr)) return false;
-    slots_.set(detail::index::Bytes<K>::encode(key), detail::index::Bytes<V>::encode(value));
+    std::string_view found;
+    const bool there = slots_.find(Bytes<K>::encode(key), found);
+    if (there ? mode == Mode::insert : mode == Mode::update) return false;
+    if (there && expected != nullptr && found != bytes_of(*expected)) return false;
+    slots_.set(Bytes<K>::encode(key), bytes_of(value));
     return true;
   });
 }
 
-template <class K, class V>
-template <class Wants>
-bool Table<K, V>::erase(Key key, Wants wants) {
+template <class K>
+bool Table<K>::erase(Key key, const NewValue* expected) {
   const std::lock_guard guard(lock_);
-  std::string_view bytes;
-  if (!slots_.find(detail::index::Bytes<K>::encode(key), bytes)) return false;
-  const Value found = detail::index::Bytes<V>::decode(bytes);
-  return wants(&found) && slots_.erase(detail::index::Bytes<K>::encode(key));
+  std::string_view found;
+  if (!slots_.find(Bytes<K>::encode(key), found)) return false;
+  if (expected != nullptr && found != bytes_of(*expected)) return false;
+  return slots_.erase(Bytes<K>::encode(key));
 }
 
-template <class K, class V>
-void Table<K, V>::for_each(Visitor<K, V> visit) const {
-  std::vector<std::pair<K, V>> pairs;
+template <class K>
+void Table<K>::for_each(const detail::index::PairSink<K>& show) const {
+  std::vector<detail::index::CopiedPair<K>> pairs;
+  std::string bytes;
   detail::pool::as_errors(pool(), [&] {
     const std::lock_guard guard(lock_);
     pairs.reserve(slots_.pairs());
     slots_.for_each([&](std::string_view key, std::string_view value) {
-      pairs.emplace_back(detail::index::Bytes<K>::decode(key),
-                         detail::index::Bytes<V>::decode(value));
+      const bool number = info().value_kind == Kind::u64;
+      pairs.push_back({Bytes<K>::decode(key), number ? decode_u64(value) : value.size()});
+      if (std::is_same_v<K, std::string>) bytes += key;
+      if (!number) bytes += value;
     });
     pool().require_usable();  // what was read may have been there before a sync failed
   });
-  for (const auto& [key, value] : pairs) {
-    if (!visit(key, value)) return;
-    detail::pool::as_errors(
-        [&] { pool().require_usable(); });  // in a child that the visitor forked
-  }
+  (void)show({pairs, bytes.data()});
 }
 
-template <class K, class V>
-IndexStats Table<K, V>::stats() const {
+template <class K>
+IndexStats Table<K>::stats() const {
   const std::lock_guard guard(lock_);
   IndexStats stats;
   stats.pairs = slots_.pairs();
@@ -69,33 +74,16 @@ IndexStats Table<K, V>::stats() const {
   return stats;
 }
 
+template class Table<std::uint64_t>;
+template class Table<std::string>;
+
+const detail::index::EngineType kEngine = detail::index::pairs_engine<Table>(kEngineName, {});
+
 }  // namespace hash
 
 template <Storable K, Storable V>
 SampleHash<K, V>::SampleHash(const Pool& pool, std::string_view name)
-    : PointIndex<hash::Table<K, V>, K, V>(
-          detail::index::open_typed<hash::Table<K, V>, K, V>(pool, name, hash::kEngineName, {})) {}
-
-template class hash::Table<std::uint64_t, std::uint64_t>;
-template class hash::Table<std::uint64_t, std::string>;
-template class hash::Table<std::string, std::uint64_t>;
-template class hash::Table<std::string, std::string>;
-
-}  // namespace perdix::samples
-
-namespace perdix {
-
-template class PointIndex<samples::hash::Table<std::uint64_t, std::uint64_t>, std::uint64_t,
-                          std::uint64_t>;
-template class PointIndex<samples::hash::Table<std::uint64_t, std::string>, std::uint64_t,
-                          std::string>;
-template class PointIndex<samples::hash::Table<std::string, std::uint64_t>, std::string,
-                          std::uint64_t>;
-template class PointIndex<samples::hash::Table<std::string, std::string>, std::string, std::string>;
-
-}  // namespace perdix
-
-namespace perdix::samples {
+    : PointIndex<K, V>(pool, name, hash::kEngine, {}) {}
 
 template class SampleHash<std::uint64_t, std::uint64_t>;
 template class SampleHash<std::uint64_t, std::string>;

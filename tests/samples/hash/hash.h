@@ -8,16 +8,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <perdix/point_index.h>
 
 #include "index/common/bytes.h"
-#include "index/common/groups.h"
-#include "index/common/retry.h"
-#include "index/common/value_of.h"
+#include "index/common/engine_type.h"
+#include "index/common/word_index.h"
 #include "pool/index_handle.h"
-#include "pool/open_index.h"
 #include "samples/hash/slots.h"
 
 namespace perdix::samples {
@@ -26,60 +23,47 @@ namespace hash {
 
 inline constexpr std::string_view kEngineName = "sample_hash";
 
-template <class K, class V>
-class Table final : public detail::pool::OpenIndex {
+template <class K>
+class Table final : public detail::index::WordIndex<K> {
  public:
   using Key = View<K>;
-  using Value = View<V>;
 
-  explicit Table(detail::pool::IndexHandle handle, const IndexOptions& = {});
+  explicit Table(detail::pool::IndexHandle handle, const IndexOptions& = {})
+      : handle_(std::move(handle)), slots_(handle_.pool(), handle_.root()) {}
 
-  static void destroy(detail::pool::PoolCore& pool, std::uint64_t& root) {
+  static void destroy(detail::pool::PoolCore& pool, std::uint64_t& root, Kind) {
     Slots::destroy(pool, root);
   }
 
-  void put(Key key, Value value) {
-    write(key, value, [](const Value*) { return true; });
+  detail::pool::PoolCore& pool() const override { return handle_.pool(); }
+  const IndexInfo& info() const override { return handle_.info(); }
+
+  bool write(Key key, detail::index::NewValue value, detail::index::Mode mode,
+             const detail::index::NewValue* expected) override;
+  bool erase(Key key, const detail::index::NewValue* expected) override;
+
+  bool contains(Key key) const override {
+    return look_up(key, [](std::string_view) {});
   }
-  bool insert(Key key, Value value) {
-    return write(key, value, [](const Value* found) { return !found; });
+  bool find(Key key, std::uint64_t& value) const override {
+    return look_up(key, [&](std::string_view found) { value = decode_u64(found); });
   }
-  bool update(Key key, Value value) {
-    return write(key, value, [](const Value* found) { return !!found; });
+  bool find(Key key, std::string& value) const override {
+    return look_up(key, [&](std::string_view found) { value = found; });
   }
-  bool update_if(Key key, Value expected, Value value) {
-    return write(key, value, [&](const Value* found) { return found && *found == expected; });
+  void find_many(std::span<const Key> keys,
+                 std::span<std::optional<std::uint64_t>> out) const override {
+    find_each(keys, out);
   }
-  bool erase(Key key) {
-    return erase(key, [](const Value*) { return true; });
-  }
-  bool erase_if(Key key, Value expected) {
-    return erase(key, [&](const Value* found) { return *found == expected; });
+  void find_many(std::span<const Key> keys,
+                 std::span<std::optional<std::string>> out) const override {
+    find_each(keys, out);
   }
 
-  bool get(Key key, V& value) const {
-    const std::lock_guard guard(lock_);
-    std::string_view found;
-    if (!slots_.find(detail::index::Bytes<K>::encode(key), found)) return false;
-    value = V(detail::index::Bytes<V>::decode(found));
-    return true;
-  }
-  std::optional<V> get(Key key) const { return detail::index::value_of<V>(*this, key); }
-  bool contains(Key key) const {
-    const std::lock_guard guard(lock_);
-    std::string_view found;
-    return slots_.find(detail::index::Bytes<K>::encode(key), found);
-  }
-  void get_many(std::span<const Key> keys, std::span<std::optional<V>> out) const {
-    detail::index::in_groups(keys, out, [&](auto some, auto values) {
-      for (std::size_t i = 0; i < some.size(); ++i) values[i] = get(some[i]);
-    });
-  }
+  /// Copies all pairs first, so that they are shown without the lock.
+  void for_each(const detail::index::PairSink<K>& show) const override;
 
-  /// Copies all pairs first, so that the visitor runs without the lock.
-  void for_each(Visitor<K, V> visit) const;
-
-  std::uint64_t size() const {
+  std::uint64_t size() const override {
     const std::lock_guard guard(lock_);
     return slots_.pairs();
   }
@@ -92,25 +76,36 @@ class Table final : public detail::pool::OpenIndex {
     slots_.for_each_block(visit);
   }
 
-  detail::pool::PoolCore& pool() const { return handle_.pool(); }
-
  private:
-  /// Does it if wants(value of the key) says so; nullptr if the key is not there.
-  template <class Wants>
-  bool write(Key key, Value value, Wants wants);
-  template <class Wants>
-  bool erase(Key key, Wants wants);
+  /// Values lie in the slots as perdix::Index has them: numbers as eight bytes.
+  std::string bytes_of(detail::index::NewValue value) const;
+
+  template <class Use>
+  bool look_up(Key key, const Use& use) const {
+    const std::lock_guard guard(lock_);
+    std::string_view found;
+    if (!slots_.find(detail::index::Bytes<K>::encode(key), found)) return false;
+    use(found);
+    return true;
+  }
+  template <class V>
+  void find_each(std::span<const Key> keys, std::span<std::optional<V>> out) const {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!find(keys[i], out[i].emplace())) out[i].reset();
+  }
 
   detail::pool::IndexHandle handle_;  // keeps the pool open
   mutable std::mutex lock_;
   Slots slots_;  // guarded by lock_
 };
 
+extern const detail::index::EngineType kEngine;
+
 }  // namespace hash
 
 /// A durable map without order.
 template <Storable K, Storable V>
-class SampleHash : public PointIndex<hash::Table<K, V>, K, V> {
+class SampleHash : public PointIndex<K, V> {
  public:
   SampleHash(const Pool& pool, std::string_view name);
 };
