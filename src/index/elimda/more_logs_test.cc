@@ -189,8 +189,8 @@ TEST(MoreLogsFormat, AreasOfLogsAreAligned) {
   constexpr Shape kOneLog{1, 16, 16, 256, 15};
   TestMap<Number, Number> map(kOneLog);
   for (const char* name : {"u", "v", "w"}) {
-    Map<Number, Number> other(map.core().open_index(name, kEngineName, Kind::u64, Kind::u64), {},
-                              kOneLog);
+    Map<Number, Number> other(map.core().open_index(name, kEngineName, Kind::u64, Kind::u64),
+                              IndexOptions{}, kOneLog);
     other.put(1, 2);
     EXPECT_EQ(other.get(1), std::optional<Number>(2));
   }
