@@ -1,6 +1,8 @@
 // Locks for plug-ins of Tips, made for short critical sections. They lie in the object of an index,
-// where renew_locks() constructs them anew after a crash, or in its nodes. They work with
-// std::lock_guard, std::unique_lock and std::shared_lock, and are not recursive.
+// where renew_locks() constructs them anew after a crash, or in its nodes. A lock in a node is
+// announced (Memory::add) before it is taken, so that a crash takes it back: only put and erase may
+// take such a lock. They work with std::lock_guard, std::unique_lock and std::shared_lock, and are
+// not recursive.
 #pragma once
 
 #include <atomic>

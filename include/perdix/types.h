@@ -54,9 +54,10 @@ inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : K
 /// keeps what it was created with, but for `fingerprint_bits` and `reserved_cache_ways`.
 struct ElimDaOptions {
   /// Collecting logs, each of a media unit, which new pairs enter first: a power of two, at most
-  /// 32768. 0: their number grows with the index, up to 8192, and they take at most half as
-  /// much of the pool as its table; with the other defaults they are 64 at first. A pool with a
-  /// small max_size has fewer: they take at most a sixty-fourth of it.
+  /// 32768. 0: their number grows with the index, up to 8192, so that they take about half as much
+  /// of the pool as its table at most; with the other defaults they are 64 at first. A pool with a
+  /// small max_size has fewer: they take at most a sixty-fourth of it. Each has a lock: give a
+  /// number if many threads write to an index that stays small.
   std::uint32_t collecting_logs = 0;
 
   /// Bytes that the device writes at a time: 64, 256 (Optane) or 4096.

@@ -72,7 +72,7 @@ std::vector<std::string> Index::engines(std::span<const tips::Plugin* const> plu
       if (engine.model == DataModel::pairs) names.emplace_back(engine.name);
     });
     for (const tips::Plugin* plugin : plugins)
-      if (std::ranges::find(names, plugin->engine()) == names.end())
+      if (plugin != nullptr && std::ranges::find(names, plugin->engine()) == names.end())
         names.push_back(plugin->engine());
     return names;
   });

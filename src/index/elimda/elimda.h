@@ -382,7 +382,7 @@ class WordIndex : public WordEngine<WordIndex<K>, K> {
   double recovery_seconds_ = 0;
 
   std::mutex growing_logs_;
-  unsigned no_room_at_ = 0;  // segments when more logs were wanted last, in vain
+  unsigned no_room_below_ = 0;  // segments: with fewer no more logs are tried, since they failed
 
   /// Where a thread's next pair goes if there are no collecting logs.
   struct alignas(util::kCacheLine) OpenUnit {

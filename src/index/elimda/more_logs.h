@@ -6,8 +6,9 @@
 // their order. The commit is one store of the root's `log_area`. Until then nothing refers to the
 // new area, and the old one stays as it was, for readers also afterwards.
 //
-// Meanwhile writers that need the lock of a log wait, for as long as it takes to copy what at most
-// half the logs hold that the index will have. Lookups, and writers of pairs in buckets, do not.
+// Meanwhile writers that need the lock of a log wait: those that add or erase keys, or update a pair
+// that lies in a log. They wait for the flushes under way, and for a copy of what at most half the
+// logs hold that the index will have. Lookups do not wait.
 // Locks of logs are taken in their order; others hold one at a time. Whoever holds `flushing` takes
 // no lock of a log.
 //
@@ -24,8 +25,9 @@
 
 namespace perdix::detail::index::elimda {
 
-/// Gives the index more logs if its table has grown. The caller holds no lock. If there is no space
-/// or memory, or a flush has failed half-way, nothing happens until the table has grown again.
+/// Gives the index more logs if its table has grown. The caller is in an epoch::Guard and holds no
+/// lock. If there is no space or memory, or a flush has failed half-way, nothing happens until the
+/// table has grown by an eighth.
 template <class K>
 void WordIndex<K>::grow_logs() noexcept {
   if (logs_.set()->depth() == shape_.max_log_depth()) [[likely]]
@@ -34,8 +36,8 @@ void WordIndex<K>::grow_logs() noexcept {
   const unsigned depth = shape_.log_depth_for(segments);
   if (logs_.set()->depth() >= depth) return;
   const std::unique_lock growing(growing_logs_, std::try_to_lock);
-  if (!growing || segments == no_room_at_ || logs_.set()->depth() >= depth) return;
-  no_room_at_ = segments;
+  if (!growing || segments < no_room_below_ || logs_.set()->depth() >= depth) return;
+  no_room_below_ = segments + segments / 8 + 1;
   try {
     move_to_more_logs(*logs_.set(), depth);
   } catch (const std::exception&) {
@@ -47,6 +49,10 @@ void WordIndex<K>::grow_logs() noexcept {
 template <class K>
 void WordIndex<K>::move_to_more_logs(const LogSet& from, unsigned depth) {
   auto to = std::make_unique<LogSet>(pool_, shape_, depth);
+  {  // What has to be done for the space is done before any log is locked.
+    alloc::Session probe = pool_.allocator().session();
+    logs_.reserve(probe, depth);
+  }
   std::vector<std::unique_lock<util::SpinLock>> locks;
   locks.reserve(from.count());
   bool in_flight = false;

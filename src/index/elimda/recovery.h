@@ -78,7 +78,7 @@ void WordIndex<K>::finish_copied_logs() {
   const LogSet& logs = *logs_.set();
   for (Unit unit = 0; unit < backup_.units(); ++unit) {
     const std::uint16_t name = UnitWord::unpack(pm::load(backup_.words(unit)[0])).log;
-    if (name == UnitWord::kNoLog || pm::load(backup_.words(unit)[0]) == 0) continue;
+    if (name == UnitWord::kNoLog || backup_.counted(unit) == 0) continue;
     if (name > logs.log(logs.count() - 1).name())
       pool::throw_corrupt(pool_, "a backup unit", pool_.offset(backup_.words(unit)));
     if (!logs.has(name)) continue;  // of fewer logs: complete

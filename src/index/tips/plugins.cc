@@ -92,8 +92,9 @@ bool is_plugged_engine(std::string_view engine) {
 void throw_no_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys) {
   throw Error(Errc::unsupported,
               fmt::format("pool '{}' was opened without the plug-in '{}{}' for {} keys; open it "
-                          "with that in PoolOptions::plugins, by the program that has it",
-                          pool.path().string(), kEnginePrefix, name, to_string(keys)));
+                          "with that in PoolOptions::plugins, by the program that has it{}",
+                          pool.path().string(), kEnginePrefix, name, to_string(keys),
+                          is_further(name) ? " (it is in perdix-tips-plugins)" : ""));
 }
 
 const Plugin& find_plugin(const pool::PoolCore& pool, std::string_view engine, Kind keys,
