@@ -7,8 +7,8 @@
 
 #include <perdix/pool.h>
 
-#include "index/common/open_or_remove.h"
 #include "index/nbtree/variants.h"
+#include "pool/pool_core.h"
 #include "systems/perdix_map.h"
 #include "ycsb/worker.h"
 
@@ -24,8 +24,7 @@ class VariantMap {
  public:
   explicit VariantMap(const Setup& setup)
       : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
-        tree_(detail::index::open_typed<Variant<Form>, Number, Number>(pool_, "bench", kEngineName,
-                                                                       {})) {}
+        tree_(pool_.core()->open_index("bench", kEngineName, Kind::u64, Kind::u64)) {}
 
   class Client {
    public:
@@ -50,12 +49,12 @@ class VariantMap {
     detail::pool::PoolCore& core_;
   };
 
-  Client client() { return Client(*tree_, *pool_.core()); }
-  const Variant<Form>& tree() const { return *tree_; }
+  Client client() { return Client(tree_, *pool_.core()); }
+  const Variant<Form>& tree() const { return tree_; }
 
  private:
   Pool pool_;
-  std::unique_ptr<Variant<Form>> tree_;
+  Variant<Form> tree_;
 };
 
 class FormStore : public Store {

@@ -22,7 +22,8 @@ namespace perdix {
 /// next one after insert_ahead(); others cost nothing.
 ///
 /// An index without pairs takes 85 KiB of the pool and 40 KiB of DRAM. While it is small it gets
-/// more collecting logs as it grows (ElimDaOptions::collecting_logs), for which writers wait. For many small indexes Cceh is the better engine: 16 KiB of the pool.
+/// more collecting logs as it grows (ElimDaOptions::collecting_logs), for which writers wait. For
+/// many small indexes Cceh is the better engine: 16 KiB of the pool.
 ///
 /// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
 /// when the pool is full, parts of the index without pairs are given back.

@@ -84,9 +84,11 @@ class BytesIndex final : public Index {
 
   bool ordered() const noexcept override { return can_.ordered; }
   void scan(KeyArgument from, Visitor<std::string, std::string> visit) const override {
+    require_order();
     index_.scan(start_of(from), in_bytes(visit));
   }
   std::vector<Pair> scan(KeyArgument from, std::size_t limit) const override {
+    require_order();
     return pool::as_errors([&] {
       std::vector<Pair> pairs;
       own(index_.scan(start_of(from), limit), pairs);
@@ -132,9 +134,11 @@ class BytesIndex final : public Index {
   }
   std::uint64_t clear() override { return index_.clear(); }
   std::uint64_t erase_range(KeyArgument from) override {
+    require_order();
     return index_.erase_range(start_of(from));
   }
   std::uint64_t erase_range(KeyArgument from, KeyArgument to) override {
+    require_order();
     return index_.erase_range(start_of(from), start_of(to));
   }
 

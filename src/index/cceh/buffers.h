@@ -24,7 +24,7 @@ auto WordTable<K>::Homes::at(pm::Offset place, std::uint64_t hash) const -> Seen
   for (;;) {
     const Directory::Route route = table.directory_.find(first);
     if (!table.directory_.current(route)) continue;
-    assert(route.entry.offset == place);
+    if (route.entry.offset != place) pool::throw_corrupt(table.pool_, kLogName, place);
     const HashRange range{first.prefix(route.entry.depth), route.entry.depth};
     return {route.entry, range, &table.latches_.of(place)};
   }

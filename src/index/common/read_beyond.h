@@ -33,9 +33,6 @@ class PairsAhead {
   /// How many were put.
   std::size_t count() const { return count_; }
 
-  /// The key of the last one. Only if there is any.
-  View<K> last_key() const { return pairs_[count_ - 1].first; }
-
  private:
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 10;
   static constexpr std::size_t kMaxKept = 1024;  // of a string's memory, for another one

@@ -86,25 +86,16 @@ class OrderedWordEngine : public WordEngine<Engine, K> {
   void for_each(const PairSink<K>& show) const final { this->engine().scan(Key{}, kNoLimit, show); }
 
   void scan_down(Key from, bool strictly, std::size_t limit, const PairSink<K>& show) const final {
-    Batch<K, LastPairs::kMost, std::greater<>> batch;
-    const pool::PoolCore& pool = this->engine().pool();
-    pool::as_errors(pool, [&] { read_last(from, strictly, limit, batch); });
-    if (batch.size() > 0) (void)show(batch.copied());
-  }
-
- private:
-  template <class DescendingBatch>
-  void read_last(Key from, bool strictly, std::size_t limit, DescendingBatch& batch) const {
+    const Engine& engine = this->engine();
     const epoch::Guard guard;
     LastPairs last(limit);
-    this->engine().find_last(from, strictly, last);
-    const Codec<K>& keys = this->engine().keys();
-    for (const LastPairs::Words& words : last.pairs()) keys.prefetch(words.key);
-    for (const LastPairs::Words& words : last.pairs()) batch.add(keys.view(words.key), words.value);
-    batch.copy_pairs(this->engine().pool(), this->engine().values(), limit);
-    this->engine()
-        .pool()
-        .require_usable();  // what was read may have been there before a sync failed
+    engine.find_last(from, strictly, last);
+    Batch<K, LastPairs::kMost, std::greater<>> batch;
+    for (const LastPairs::Words& words : last.pairs()) engine.keys().prefetch(words.key);
+    for (const LastPairs::Words& words : last.pairs())
+      batch.add(engine.keys().view(words.key), words.value);
+    batch.copy_pairs(engine.pool(), engine.values(), limit);
+    if (batch.size() > 0) (void)show(batch.copied());
   }
 };
 

@@ -83,7 +83,8 @@ class WordIndex : public pool::OpenIndex {
 
   /// Shows the pair of the greatest key that is not above, or is below, and some next to it further
   /// down: as many as cost little more, at most `limit`, descending. Shows nothing if there is
-  /// none.
+  /// none. The sink is the library's own and only copies: it may be called in a guard, and all
+  /// exceptions leave unchanged.
   virtual void scan_down(Key from, bool strictly, std::size_t limit, const PairSink<K>& show) const;
 };
 

@@ -6,11 +6,10 @@
 // their order. The commit is one store of the root's `log_area`. Until then nothing refers to the
 // new area, and the old one stays as it was, for readers also afterwards.
 //
-// Meanwhile writers that need the lock of a log wait: those that add or erase keys, or update a pair
-// that lies in a log. They wait for the flushes under way, and for a copy of what at most half the
-// logs hold that the index will have. Lookups do not wait.
-// Locks of logs are taken in their order; others hold one at a time. Whoever holds `flushing` takes
-// no lock of a log.
+// Meanwhile writers that need the lock of a log wait: those that add or erase keys, or update a
+// pair that lies in a log. They wait for the flushes under way, and for a copy of what at most half
+// the logs hold that the index will have. Lookups do not wait. Locks of logs are taken in their
+// order; others hold one at a time. Whoever holds `flushing` takes no lock of a log.
 //
 // There are logs only where a store is durable once it is visible, in the order of the stores: so
 // nothing is flushed.

@@ -319,8 +319,9 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   }
   /// The pairs of a leaf's buffer with key >= from.
   typename Buffers::Run sort_buffered(const Node& leaf, Key from) const {
-    return buffers_ == nullptr ? typename Buffers::Run()
-                               : buffers_->sorted(pool_.offset(&leaf), from);
+    if (buffers_ != nullptr) return buffers_->sorted(pool_.offset(&leaf), from);
+    typename Buffers::Run none;  // not Run(), which would zero all pairs
+    return none;
   }
   /// Pairs of a leaf and of its buffer; of an inner node, entries.
   unsigned pairs_of(const Node& node) const {

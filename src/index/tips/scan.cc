@@ -194,11 +194,11 @@ auto OrderedMap<K>::find_last(Key bound, bool strictly) const -> std::optional<P
 
 /// Shows one pair at most: each lookup of a plug-in begins at the top.
 template <class K>
-void OrderedMap<K>::scan_down(Key from, bool strictly, std::size_t, const PairSink<K>& show) const {
+void OrderedMap<K>::scan_down(Key from, bool strictly, std::size_t limit,
+                              const PairSink<K>& show) const {
+  if (limit == 0) return;
   PairCopies<K> batch(this->value_kind());
-  pool::as_errors(this->pool(), [&] {
-    if (const auto pair = find_last(from, strictly)) batch.add(pair->first, pair->second);
-  });
+  if (const auto pair = find_last(from, strictly)) batch.add(pair->first, pair->second);
   if (batch.size() > 0) (void)show(batch.copied());
 }
 
