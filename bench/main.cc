@@ -1,5 +1,6 @@
 // perdix-bench: compares indexes with LMDB, RocksDB and maps in DRAM. `perdix bench` runs it.
 #include <iostream>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -7,6 +8,8 @@
 
 #include "common/command_line.h"
 #include "common/report_file.h"
+#include "figure/command.h"
+#include "special/special.h"
 #include "terminal/interrupt.h"
 #include "terminal/progress.h"
 #include "ycsb/driver.h"
@@ -24,6 +27,10 @@ constexpr const char* kFooter =
     "Exit status: 0 if all answers were right, 1 if a system gave a wrong answer or lost a "
     "record,\n"
     "2 after an error.\n\n"
+    "Beside this:\n"
+    "  perdix bench figure NAME     makes the figures of a paper; `perdix bench figure` lists "
+    "them\n"
+    "  perdix bench special NAME    other experiments; `perdix bench special` lists them\n\n"
     "Examples:\n"
     "  perdix bench\n"
     "  perdix bench --records 10M --workloads load,get,absent,reopen --repeat 3\n"
@@ -67,6 +74,10 @@ int fail(std::string_view message) {
 }
 
 int main_of(int argc, char** argv) {
+  if (argc > 1 && argv[1] == std::string_view("figure"))
+    return run_figure_command(argc - 1, argv + 1);
+  if (argc > 1 && argv[1] == std::string_view("special"))
+    return run_special_command(argc - 1, argv + 1);
   CLI::App app(kDescription, "perdix-bench");
   app.footer(kFooter);
   Options options;

@@ -241,16 +241,3 @@ function(perdix_command_test name)
     add_dependencies(tests-${ARG_LABEL} ${ARG_BUILDS})
   endif()
 endfunction()
-
-# perdix_benchmark(name SOURCES file... [LIBS target...])
-# A Google Benchmark program that is linked with the whole library; skipped where Google Benchmark
-# is not installed.
-function(perdix_benchmark name)
-  if(NOT PERDIX_BENCH OR NOT benchmark_FOUND)
-    return()
-  endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE
-    perdix_options perdix ${ARG_LIBS} benchmark::benchmark benchmark::benchmark_main)
-endfunction()

@@ -22,7 +22,7 @@ std::string text_of(double value, Unit unit) {
     case Unit::operations_per_second: return terminal::format_number(value / 1e6) + " M/s";
     case Unit::bytes: return terminal::format_number(value) + " B";
     case Unit::ratio: return value == 0 ? "-" : fmt::format("{:.2f}", value);
-    case Unit::count: return fmt::format("{:.3f}", value);
+    case Unit::count: return fmt::format("{:.{}f}", value, value < 1000 ? 3 : 0);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@ namespace perdix::bench {
 
 enum class Unit : std::uint8_t { nanoseconds, operations_per_second, bytes, ratio, count };
 
+/// The value of what was not measured.
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 struct Metric {
   std::string name;
   Unit unit = Unit::nanoseconds;
@@ -23,7 +27,7 @@ struct Metric {
 struct Row {
   std::string group;  ///< the operation or the size that the row is about
   std::string system;
-  std::vector<double> values;  ///< one for each metric; NaN where it is not known
+  std::vector<double> values;  ///< one for each metric; may be kUnknown
 };
 
 /// A curve of a system. The curves of a group are one plot.

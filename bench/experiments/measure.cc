@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "common/place.h"
-#include "terminal/format.h"
 
 namespace perdix::bench {
 namespace {
@@ -43,26 +42,6 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 
 std::string threads_text(std::uint64_t threads) {
   return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
-}
-
-std::string pairs_text(std::uint64_t pairs) { return terminal::format_count(pairs) + " pairs"; }
-
-std::vector<std::uint64_t> threads_for(const System& system,
-                                       const std::vector<std::uint64_t>& numbers) {
-  std::vector<std::uint64_t> threads;
-  std::ranges::copy_if(numbers, std::back_inserter(threads),
-                       [&](std::uint64_t number) { return number <= system.most_threads; });
-  return threads;
-}
-
-void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
-                    const std::string& system, const PhaseResult& result) {
-  const std::string name = fmt::format("{}, {}", system, threads_text(threads));
-  figure.rows.push_back({operation, name, {throughput(result), 0}});
-  const auto first = std::ranges::find_if(figure.rows, [&](const Row& row) {
-    return row.group == operation && row.system.starts_with(system + ", ");
-  });
-  figure.rows.back().values[1] = figure.rows.back().values[0] / first->values[0];
 }
 
 Restart restart_after_kill(Bench& bench, const System& system, Setup setup, std::uint64_t records) {

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "common/figure.h"
 #include "experiments/trial.h"
 #include "ycsb/phase.h"
 #include "ycsb/store.h"
@@ -19,15 +17,6 @@ double throughput(const PhaseResult& result);
 double ratio(std::uint64_t part, std::uint64_t whole);
 
 std::string threads_text(std::uint64_t threads);
-std::string pairs_text(std::uint64_t pairs);
-
-/// Returns those of the numbers of threads that the system supports.
-std::vector<std::uint64_t> threads_for(const System& system,
-                                       const std::vector<std::uint64_t>& numbers);
-
-/// Adds a row with the throughput and its ratio to that of the first number of threads.
-void add_throughput(Figure& figure, std::uint64_t threads, const std::string& operation,
-                    const std::string& system, const PhaseResult& result);
 
 struct Restart {
   double first_answer = 0;  ///< seconds from before opening to the answer of the first get

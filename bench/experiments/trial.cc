@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "ycsb/config.h"
 #include "ycsb/memory.h"
@@ -50,21 +51,37 @@ OwnFootprint Trial::footprint() const {
 
 PhaseResult Trial::run(const Workload& workload, Distribution distribution,
                        std::uint64_t operations) {
+  Store* const store = store_.get();
+  return run_on({&store, 1}, threads_, workload, distribution, operations);
+}
+
+PhaseResult Trial::run_apart(std::span<const std::unique_ptr<Trial>> trials,
+                             const Workload& workload, Distribution distribution,
+                             std::uint64_t operations) {
+  std::vector<Store*> stores;
+  for (const auto& trial : trials) stores.push_back(trial->store_.get());
+  return trials.front()->run_on(stores, static_cast<unsigned>(stores.size()), workload,
+                                distribution, operations);
+}
+
+PhaseResult Trial::run_on(std::span<Store* const> stores, unsigned threads,
+                          const Workload& workload, Distribution distribution,
+                          std::uint64_t operations) {
   const auto plan =
-      bench_.planner.plan(workload, distribution, operations, threads_, bench_.seed, records_);
+      bench_.planner.plan(workload, distribution, operations, threads, bench_.seed, records_);
   PhaseOptions options;
   options.seed = bench_.seed;
   options.stop = bench_.stop;
   options.meter = meter_;
   if (bench_.on_progress) {
     options.on_progress = [&](std::uint64_t done) {
-      bench_.on_progress(system_, workload, threads_, done, operations);
+      bench_.on_progress(system_, workload, threads, done, operations);
     };
     options.on_progress(0);  // a short phase makes no other call
   }
   warm_.begin_phase();
   if (meter_ != nullptr) meter_->start();
-  const PhaseResult result = run_phase(*store_, plan, options);
+  const PhaseResult result = run_phase(stores, plan, options);
   if (bench_.stop != nullptr && bench_.stop->load(std::memory_order_relaxed)) throw Cancelled();
   bench_.wrong += result.wrong;
   return result;

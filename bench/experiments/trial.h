@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "common/place.h"
@@ -40,6 +41,12 @@ class Trial {
   /// Executes the workload with the threads of the setup. Throws Cancelled after `bench.stop`.
   PhaseResult run(const Workload& workload, Distribution distribution, std::uint64_t operations);
 
+  /// Like run(), with one thread for each trial, which has that trial's index. The indexes were
+  /// loaded alike, and the workload adds and erases nothing.
+  static PhaseResult run_apart(std::span<const std::unique_ptr<Trial>> trials,
+                               const Workload& workload, Distribution distribution,
+                               std::uint64_t operations);
+
   std::uint64_t records() const { return records_.count(); }
 
   /// Returns the sizes that the system reports. For a size that it does not report, returns the
@@ -47,6 +54,8 @@ class Trial {
   OwnFootprint footprint() const;
 
  private:
+  PhaseResult run_on(std::span<Store* const> stores, unsigned threads, const Workload& workload,
+                     Distribution distribution, std::uint64_t operations);
   std::uint64_t resident() const;
 
   Bench& bench_;

@@ -24,8 +24,8 @@ struct Progress {
   unsigned threads = 1;
   std::uint64_t done = 0;  ///< operations of this phase
   std::uint64_t total = 0;
-  std::uint64_t phase = 0;  ///< phases finished in the whole run
-  std::uint64_t phases = 0;
+  std::uint64_t phase = 0;   ///< phases finished in the whole run
+  std::uint64_t phases = 0;  ///< 0: unknown
 };
 
 struct Config {

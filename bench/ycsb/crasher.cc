@@ -25,6 +25,11 @@ namespace {
 
 // A job for the helper. It has no pointers, because it is sent over a socket.
 struct Job {
+  struct Parameter {
+    std::array<char, 32> name{};
+    std::uint64_t value = 0;
+  };
+
   std::array<char, 64> system{};
   std::array<char, 512> directory{};
   Dataset data;
@@ -36,6 +41,7 @@ struct Job {
   DomainChoice domain = DomainChoice::detect;
   std::uint64_t dram_budget = 0;
   std::uint64_t pool_size = 0;
+  std::array<Parameter, 8> parameters{};  // those without a name are not there
 };
 static_assert(std::is_trivially_copyable_v<Job>);
 
@@ -80,8 +86,10 @@ void bind_to_parent() {
 }
 
 std::unique_ptr<Store> loaded_store(const Job& job) {
-  const Setup setup{job.data,   job.directory.data(), job.max_records, job.threads, job.durability,
-                    job.domain, job.dram_budget,      job.pool_size,   {}};
+  Setup setup{job.data,   job.directory.data(), job.max_records, job.threads, job.durability,
+              job.domain, job.dram_budget,      job.pool_size,   {}};
+  for (const Job::Parameter& parameter : job.parameters)
+    if (parameter.name.front() != '\0') setup.parameters[parameter.name.data()] = parameter.value;
   std::unique_ptr<Store> store = find_system(job.system.data()).open(setup);
   Planner planner(job.records);
   Records none;
@@ -168,6 +176,12 @@ void Crasher::load_and_kill(std::string_view system, const Setup& setup, std::ui
   job.domain = setup.domain;
   job.dram_budget = setup.dram_budget;
   job.pool_size = setup.pool_size;
+  assert(setup.parameters.size() <= job.parameters.size());
+  auto parameter = job.parameters.begin();
+  for (const auto& [name, value] : setup.parameters) {
+    fill(parameter->name, name);
+    parameter++->value = value;
+  }
   Answer answer{};
   if (!send(channel_, job) || !receive(channel_, answer)) fill(answer, "the helper process died");
   if (answer.front() != '\0') {

@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
-#include <perdix/error.h>
-
 #include "common/environment.h"
 #include "common/place.h"
+#include "common/require.h"
 #include "systems/systems.h"
 #include "ycsb/crasher.h"
 #include "ycsb/memory.h"
@@ -50,10 +49,6 @@ std::vector<const Workload*> choose_workloads(const Config& config) {
   }
   if (needs_load) chosen.insert(chosen.begin(), &find_workload("load"));
   return chosen;
-}
-
-void require(bool condition, const std::string& message) {
-  if (!condition) throw Error(Errc::invalid_argument, message);
 }
 
 void validate(const Config& config) {

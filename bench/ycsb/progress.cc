@@ -6,8 +6,10 @@ namespace perdix::bench {
 namespace {
 
 std::string describe(const Progress& at) {
-  return fmt::format("{:3} of {}  {} {}, {} thread{}", at.phase + 1, at.phases, at.system,
-                     at.workload, at.threads, at.threads == 1 ? "" : "s");
+  const std::string number =
+      at.phases == 0 ? "" : fmt::format("{:3} of {}  ", at.phase + 1, at.phases);
+  return fmt::format("{}{} {}, {} thread{}", number, at.system, at.workload, at.threads,
+                     at.threads == 1 ? "" : "s");
 }
 
 }  // namespace

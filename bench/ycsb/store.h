@@ -58,9 +58,10 @@ struct Setup {
 /// The size that a system reports, as far as it can.
 struct OwnFootprint {
   std::optional<std::uint64_t> dram_bytes;
-  std::optional<std::uint64_t> stored_bytes;  ///< on persistent memory or disk
-  std::optional<double> load_factor = {};     ///< of a hash table: pairs for each place for one
-  std::optional<TipsStats> tips = {};         ///< of an index of Tips
+  std::optional<std::uint64_t> stored_bytes;    ///< on persistent memory or disk
+  std::optional<double> load_factor = {};       ///< of a hash table: pairs for each place for one
+  std::optional<TipsStats> tips = {};           ///< of an index of Tips
+  std::optional<std::uint64_t> conflicts = {};  ///< of a form of NbTree that counts them
 };
 
 /// One thread's part in a phase.

@@ -1,7 +1,7 @@
 // What a tree does otherwise than NbTree, to measure what a part of the design brings (Zhang et al.
 // 2024, VI-D and VI-E). A form is a type that the tree asks at compile time: NbTree is LockFree,
 // whose operations have none of this. Only structure modifications, creation and leaves that come
-// back ask at run time whether metadata is in PM. The other forms are for nbtree_bench and the
+// back ask at run time whether metadata is in PM. The other forms are for the benchmark and the
 // tests (variants.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Trees of other forms than NbTree's (form.h), for nbtree_bench and the tests. They are no part of
+// Trees of other forms than NbTree's (form.h), for the benchmark and the tests. They are no part of
 // the library: a program that includes this compiles them. They promise no crash safety: no crash
 // states of them were explored.
 //
