@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -57,7 +58,7 @@ def problems_of(script, text: str) -> list[str]:
         seen.add(step[1])
         if step[1] not in script.STEPS:
             problems.append(f"no step '{step[1]}' for: {line}")
-        elif form_of(script, line) != form_of(script, script.STEPS[step[1]]):
+        elif form_of(script, line) != form_of(script, script.STEPS[step[1]].command):
             problems.append(f"step '{step[1]}' is not: {line}")
     problems += [f"the document does not name step '{name}'"
                  for name in script.STEPS if name not in seen]
@@ -66,7 +67,7 @@ def problems_of(script, text: str) -> list[str]:
 
 def check_the_check(script) -> list[str]:
     """What the test must find, and must let pass."""
-    name, command = next(iter(script.STEPS.items()))
+    name, (_, command) = next(iter(script.STEPS.items()))
     other_size = command.replace("--records 1M", "--records 7M")
     cases = {
         f"# step: {name}\n{other_size}": True,
@@ -93,7 +94,7 @@ def check_script(script) -> list[str]:
             wrong.append(f"{sizes} times {times} is {script.multiplied(sizes, times)}")
     makefiles = "\n".join(path.read_text() for folder in ("bench", "src", "tests", "tools")
                           for path in (ROOT / folder).rglob("CMakeLists.txt"))
-    for name, command in script.STEPS.items():
+    for name, (_, command) in script.STEPS.items():
         _, target = script.target_of(script.split(command).program)
         if not re.search(rf"\b{target}\b", makefiles):
             wrong.append(f"step '{name}' needs a target '{target}' that nothing makes")
@@ -104,12 +105,59 @@ def check_script(script) -> list[str]:
     return wrong
 
 
+def check_resumption(script) -> list[str]:
+    """A step is made again if its program, its figure file or its options are others, if it failed,
+    and if it is asked for."""
+    wrong = []
+    with tempfile.TemporaryDirectory(prefix="perdix-reproduction-test-") as scratch:
+        folder = pathlib.Path(scratch)
+        script.ROOT = script.RESULTS = script.FIGURES = folder
+        script.STEPS = {"step": script.Step(60, "tool figure mine --records 1k")}
+        program, runs, figures = folder / "tool", folder / "runs", folder / "mine.toml"
+        figures.write_text("title = 'one'")
+
+        def program_is(text):
+            program.write_text(f"#!/bin/sh\necho $* >>{runs}\n{text}\n")
+            program.chmod(0o755)
+
+        def expect(number, what, times=1, again=False):
+            script.digest_of.cache_clear()
+            command = script.with_times(script.split(f"{program} figure mine --records 1k"), times)
+            with open("/dev/null", "w") as sys.stdout:
+                made = script.run_all({"step": command}, 60, again)
+            sys.stdout = sys.__stdout__
+            seen = len(runs.read_text().splitlines())
+            if seen != number:
+                wrong.append(f"{what}: the step was made {seen} times, not {number}")
+            return made
+
+        program_is("exit 0")
+        expect(1, "nothing was made before")
+        if expect(1, "all is the same").kept != ["step"]:
+            wrong.append("a step that was made before is not said to be kept")
+        expect(2, "other options", times=2)
+        expect(3, "again", times=2, again=True)
+        figures.write_text("title = 'two'")
+        expect(4, "another figure file", times=2)
+        program_is("exit 1")
+        if not expect(5, "another program", times=2).failed:
+            wrong.append("a step that failed is not said to have failed")
+        expect(6, "a step that failed", times=2)
+        program_is("exit 0")
+        expect(7, "the program is mended", times=2)
+        (folder / "step.done").write_text("what an older script has left")
+        expect(8, "a record that can't be read", times=2)
+    return wrong
+
+
 def main() -> int:
     sys.dont_write_bytecode = True
     script = load_script()
     document = (ROOT / "docs/reproduction.md").read_text()
     problems = check_the_check(script) + check_script(script) + problems_of(script, document)
-    print("\n".join(problems) or f"{len(script.STEPS)} steps")
+    steps = len(script.STEPS)
+    problems += check_resumption(script)
+    print("\n".join(problems) or f"{steps} steps")
     return 1 if problems else 0
 
 
