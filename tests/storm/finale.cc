@@ -1,6 +1,7 @@
 #include "storm/finale.h"
 
 #include <filesystem>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,8 @@ class Finale {
   }
 
  private:
+  static constexpr std::uint64_t kSegmentBytes = 64;  // for each pair that there was, at most
+
   Seat& seat() { return board_.seats[0]; }
 
   /// Not where a drop that is unfinished still occupies some.
@@ -71,8 +74,9 @@ class Finale {
     cell.finish(0);
   }
 
-  /// Leaves, logs and tables of emptied indexes are small, whatever they have held. What waits for
-  /// readers or for the next writes of a thread is freed by a full pool, or by the next opening.
+  /// Leaves, logs and tables of emptied indexes are small, whatever they have held, but for
+  /// segments that only a full pool joins. What waits for readers or for the next writes of a
+  /// thread is freed by a full pool, or by the next opening.
   void expect_little_left() {
     {
       std::vector<AnyIndex> reopened;
@@ -90,9 +94,15 @@ class Finale {
   }
 
   void expect_little_left(unsigned pool) {
-    std::uint64_t indexes = 0;
-    for (const IndexPlan& plan : episode_.indexes) indexes += plan.pool == pool ? 1 : 0;
-    const std::uint64_t bound = (4 + 8 * indexes) * kMiB;
+    std::uint64_t indexes = 0, segments = 0;
+    for (const IndexPlan& plan : episode_.indexes) {
+      if (plan.pool != pool) continue;
+      ++indexes;
+      const std::string_view engine = plan.type->engine;
+      const bool has_segments = engine == "cceh" || engine == "elimda";
+      if (has_segments && !episode_.pools[pool].tight) segments += kSegmentBytes * plan.count;
+    }
+    const std::uint64_t bound = (4 + 8 * indexes) * kMiB + segments;
     const PoolInfo info = pools_[pool]->info();
     require(info.allocated <= bound,
             fmt::format("{} bytes stay allocated in a pool of {} empty indexes ({})",
