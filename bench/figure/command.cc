@@ -65,7 +65,7 @@ std::string description_of(const FigureFile& file) {
   return text;
 }
 
-/// "most_workers" as the option --most-workers.
+/// The option of a setting: --log-bytes for "log_bytes".
 std::string option_of(std::string name) {
   std::ranges::replace(name, '_', '-');
   return "--" + name;

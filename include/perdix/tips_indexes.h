@@ -20,7 +20,7 @@ struct Bst {
   static constexpr std::string_view kEngine = "tips:bst";
   /// Whether keys are in order.
   using Order = Ordered;
-  /// Those for both kinds of keys, for PoolOptions::plugins. They live as long as the program.
+  /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
 };
 
@@ -30,7 +30,7 @@ struct Art {
   static constexpr std::string_view kEngine = "tips:art";
   /// Whether keys are in order.
   using Order = Ordered;
-  /// See Bst.
+  /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
 };
 
@@ -40,7 +40,7 @@ struct Clht {
   static constexpr std::string_view kEngine = "tips:clht";
   /// Whether keys are in order.
   using Order = Unordered;
-  /// See Bst.
+  /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
 };
 
@@ -50,7 +50,7 @@ struct LfHash {
   static constexpr std::string_view kEngine = "tips:lfhash";
   /// Whether keys are in order.
   using Order = Unordered;
-  /// See Bst.
+  /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
 };
 
@@ -60,7 +60,7 @@ struct LfBst {
   static constexpr std::string_view kEngine = "tips:lfbst";
   /// Whether keys are in order.
   using Order = Ordered;
-  /// See Bst.
+  /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
 };
 

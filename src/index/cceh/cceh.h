@@ -85,7 +85,7 @@ struct KnownHash<std::string> {
   }
 };
 
-/// All of the table but what depends on the type of values, which are words here.
+/// The table. Values are words; index/common/typed.h has the calls with types.
 template <class K>
 class WordTable : public WordEngine<WordTable<K>, K> {
  public:

@@ -84,7 +84,7 @@ Shape shape_of(const pool::PoolCore& pool, const Root& root);
 template <class K>
 struct Hashed;  // for_each.h
 
-/// All of the index but what depends on the type of values, which are words here.
+/// The index. Values are words; index/common/typed.h has the calls with types.
 template <class K>
 class WordIndex : public WordEngine<WordIndex<K>, K> {
  public:

@@ -97,7 +97,7 @@ inline Node& checked_child(const pool::PoolCore& pool, const Node& parent, pm::O
 template <class K>
 Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const Node& node);
 
-/// All of the tree but what depends on the type of values, which are words here.
+/// The tree. Values are words; index/common/typed.h has the calls with types.
 template <class K>
 class WordTree : public OrderedWordEngine<WordTree<K>, K> {
  public:

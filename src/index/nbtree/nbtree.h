@@ -69,7 +69,7 @@ inline constexpr std::string_view kEngineName = "nbtree";
 template <class K, class V>
 class TestTree;
 
-/// All of the tree but what depends on the type of values, which are words here. `Form`: form.h.
+/// The tree. Values are words; index/common/typed.h has the calls with types. `Form`: form.h.
 template <class K, class Form = LockFree>
 class WordTree : public OrderedWordEngine<WordTree<K, Form>, K> {
  public:

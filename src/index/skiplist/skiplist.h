@@ -72,7 +72,7 @@ inline constexpr std::string_view kEngineName = "skiplist";
 
 using pool::BlockVisitor;
 
-/// All of the list but what depends on the type of values, which are words here.
+/// The list. Values are words; index/common/typed.h has the calls with types.
 template <class K>
 class WordList : public OrderedWordEngine<WordList<K>, K> {
  public:

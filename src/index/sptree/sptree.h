@@ -72,7 +72,7 @@ inline constexpr std::string_view kEngineName = "sptree";
 
 using pool::BlockVisitor;
 
-/// All of the tree but what depends on the type of values, which are words here.
+/// The tree. Values are words; index/common/typed.h has the calls with types.
 template <class K>
 class WordTree : public OrderedWordEngine<WordTree<K>, K> {
  public:
