@@ -8,12 +8,12 @@
 namespace perdix::bench {
 namespace {
 
-IndexOptions index_options(const Setup& setup, Technique technique) {
-  IndexOptions options = technique_options(setup, technique);
-  CcehOptions& cceh = options.cceh;
-  cceh.segment_bytes =
-      static_cast<std::uint32_t>(setup.parameter("segment_bytes", cceh.segment_bytes));
-  cceh.lazy_depth = static_cast<std::uint32_t>(setup.parameter("lazy_depth", cceh.lazy_depth));
+CcehOptions cceh_options(const Setup& setup, Technique technique) {
+  auto options = technique_options<CcehOptions>(setup, technique);
+  options.segment_bytes =
+      static_cast<std::uint32_t>(setup.parameter("segment_bytes", options.segment_bytes));
+  options.lazy_depth =
+      static_cast<std::uint32_t>(setup.parameter("lazy_depth", options.lazy_depth));
   return options;
 }
 
@@ -21,7 +21,7 @@ template <class K, class V, Technique kTechnique>
 class CcehForm : public PerdixMap<Cceh, K, V> {
  public:
   explicit CcehForm(const Setup& setup)
-      : PerdixMap<Cceh, K, V>(setup, index_options(setup, kTechnique)) {}
+      : PerdixMap<Cceh, K, V>(setup, cceh_options(setup, kTechnique)) {}
 
   OwnFootprint footprint() const {
     const IndexStats stats = this->index().stats();

@@ -23,16 +23,10 @@ ElimDaOptions elimda_options(const Setup& setup) {
   return options;
 }
 
-IndexOptions index_options(const Setup& setup) {
-  IndexOptions options;
-  options.elimda = elimda_options(setup);
-  return options;
-}
-
 template <class K, class V>
 class ElimDaMap : public PerdixMap<ElimDa, K, V> {
  public:
-  explicit ElimDaMap(const Setup& setup) : PerdixMap<ElimDa, K, V>(setup, index_options(setup)) {}
+  explicit ElimDaMap(const Setup& setup) : PerdixMap<ElimDa, K, V>(setup, elimda_options(setup)) {}
 
   /// size() would count the pairs, too.
   void resume() const {

@@ -30,11 +30,11 @@ concept Ordered = requires(const Index& index, View<K> from, Visitor<K, V> visit
 template <template <Storable, Storable> class Index, Storable K, Storable V>
 class PerdixMap {
  public:
-  /// `options` are the arguments of the engine's constructor after the pool and the name.
-  template <class... Options>
-  explicit PerdixMap(const Setup& setup, const Options&... options)
+  using Options = typename Index<K, V>::Options;
+
+  explicit PerdixMap(const Setup& setup, const Options& options = {})
       : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
-        index_(pool_, "bench", options...) {}
+        index_(pool_, "bench", options) {}
 
   class Client {
    public:

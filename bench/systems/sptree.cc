@@ -15,7 +15,7 @@ template <class K, class V>
 class BufferedSpTreeMap : public SpTreeMap<K, V> {
  public:
   explicit BufferedSpTreeMap(const Setup& setup)
-      : SpTreeMap<K, V>(setup, IndexOptions{setup.dram_budget}) {}
+      : SpTreeMap<K, V>(setup, SpTreeOptions{.dram_budget = setup.dram_budget}) {}
 };
 
 }  // namespace

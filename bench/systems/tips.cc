@@ -9,16 +9,16 @@
 namespace perdix::bench {
 namespace {
 
-IndexOptions index_options(const Setup& setup) {
-  IndexOptions options;
+TipsOptions tips_options(const Setup& setup) {
+  TipsOptions options;
   const auto set = [&](std::uint32_t& option, const char* name) {
     option = static_cast<std::uint32_t>(setup.parameter(name, option));
   };
-  options.tips.cached_pairs = setup.parameter("cached_pairs", setup.max_records / 4);
-  set(options.tips.chain, "chain");
-  set(options.tips.log_bytes, "log_bytes");
-  set(options.tips.undo_records, "undo_records");
-  set(options.tips.most_workers, "most_workers");
+  options.cached_pairs = setup.parameter("cached_pairs", setup.max_records / 4);
+  set(options.chain, "chain");
+  set(options.log_bytes, "log_bytes");
+  set(options.undo_records, "undo_records");
+  set(options.max_workers, "max_workers");
   return options;
 }
 
@@ -37,8 +37,8 @@ template <class Plugin, class K, class V>
 class TipsMap : public PerdixMap<Plugged<Plugin>::template Index, K, V> {
  public:
   explicit TipsMap(const Setup& setup)
-      : PerdixMap<Plugged<Plugin>::template Index, K, V>(with_plugins(setup),
-                                                         index_options(setup)) {}
+      : PerdixMap<Plugged<Plugin>::template Index, K, V>(with_plugins(setup), tips_options(setup)) {
+  }
 
   /// What the logs hold is replayed.
   void resume() const { this->index().size(); }
@@ -64,7 +64,7 @@ System system(const std::string& what) {
               open_store<Form::template Map>,
               pool_settings,
               calls_of<Form::template Map>()};
-  made.parameters = {"cached_pairs", "chain", "log_bytes", "undo_records", "most_workers"};
+  made.parameters = {"cached_pairs", "chain", "log_bytes", "undo_records", "max_workers"};
   return made;
 }
 

@@ -1,4 +1,4 @@
-// Systems with the techniques of section 3 of the SpTree paper (IndexOptions::technique). A form
+// Systems with the techniques of section 3 of the SpTree paper (Technique). A form
 // with buffers gets the run's DRAM budget, the plain form gets none.
 #pragma once
 
@@ -6,18 +6,20 @@
 
 namespace perdix::bench {
 
-inline IndexOptions technique_options(const Setup& setup, Technique technique) {
-  IndexOptions options;
+template <class Options>
+Options technique_options(const Setup& setup, Technique technique) {
+  Options options;
   options.technique = technique;
   options.dram_budget = technique == Technique::none ? 0 : setup.dram_budget;
   return options;
 }
 
-/// `Map`: a PerdixMap.
+/// `Map`: a PerdixMap of an engine with techniques.
 template <class Map, Technique kTechnique>
 class WithTechnique : public Map {
  public:
-  explicit WithTechnique(const Setup& setup) : Map(setup, technique_options(setup, kTechnique)) {}
+  explicit WithTechnique(const Setup& setup)
+      : Map(setup, technique_options<typename Map::Options>(setup, kTechnique)) {}
 };
 
 }  // namespace perdix::bench

@@ -35,7 +35,7 @@ struct Setup {
   unsigned threads = 1;                         ///< threads that will use it concurrently
   Durability durability = Durability::process;  ///< process or power
   DomainChoice domain = DomainChoice::detect;
-  std::uint64_t dram_budget = 0;  ///< IndexOptions::dram_budget of systems with write buffers
+  std::uint64_t dram_budget = 0;  ///< of systems with write buffers
   std::uint64_t pool_size = 0;    ///< PoolOptions::initial_size of perdix; 0: the smallest
   std::map<std::string, std::uint64_t, std::less<>>
       parameters;  ///< of System::parameters, which then differ from the defaults

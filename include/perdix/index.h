@@ -34,20 +34,24 @@ std::uint64_t decode_u64(std::string_view bytes);
 /// invalid_argument). Costs one virtual call more than the typed classes.
 class Index {
  public:
-  /// Opens an index that exists, whatever its engine. Throws not_found, and unsupported if it has
-  /// no pairs.
+  /// Opens an index that exists, whatever its engine. Throws not_found, unsupported if it has no
+  /// pairs, and invalid_argument for an option that its engine does not have.
   static std::unique_ptr<Index> open(const Pool& pool, std::string_view name,
                                      const IndexOptions& options = {});
 
   /// Opens an index or creates it. Throws wrong_engine or wrong_kind if it exists otherwise,
-  /// invalid_argument for an engine that is not in engines(), unsupported for a plug-in that the
-  /// pool was opened without.
+  /// invalid_argument for an engine that is not in engines() and for an option that the engine does
+  /// not have, unsupported for a plug-in that the pool was opened without.
   static std::unique_ptr<Index> open_or_create(const Pool& pool, const IndexInfo& info,
                                                const IndexOptions& options = {});
 
   /// Names of all engines of a pool that is opened with these plug-ins: "sptree", "fastfair",
   /// "nbtree", …
   static std::vector<std::string> engines(std::span<const tips::Plugin* const> plugins = {});
+
+  /// What options an engine has, for IndexOptions::named. Throws invalid_argument for an engine
+  /// that is not in engines().
+  static std::vector<OptionInfo> options(std::string_view engine);
 
   /// How calls take a key.
   using KeyArgument = Argument<std::string>;

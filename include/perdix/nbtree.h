@@ -10,6 +10,19 @@
 
 namespace perdix {
 
+/// Options of an NbTree; may differ each time that it is opened.
+struct NbTreeOptions {
+  /// After a restart, a background thread brings back what lies in DRAM, while the index is in use.
+  /// If false, only what is used comes back, and the rest when a call needs all of it: size() and
+  /// check().
+  bool resume_in_background = true;
+
+  /// Bytes of DRAM for the order of leaves, which scans keep so that each leaf is sorted once per
+  /// change: a byte for each pair of the leaves that were scanned, and about 20 for each leaf.
+  /// Every scan sorts the leaves for which the budget has no room.
+  std::uint64_t scan_budget = kUnlimited;
+};
+
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Lookups, and updates and erases of integers that need not replace a leaf, do not wait for a call
@@ -41,12 +54,15 @@ namespace perdix {
 template <Storable K, Storable V>
 class NbTree : public OrderedIndex<K, V> {
  public:
+  /// What it is opened with.
+  using Options = NbTreeOptions;
+
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: reads the bounds
   /// of all leaves, 16 bytes each. What else lies in DRAM comes back after that, leaf by leaf: as
   /// calls need it, which may therefore throw corrupt, and in the background
   /// (`options.resume_in_background`).
-  NbTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
+  NbTree(const Pool& pool, std::string_view name, const NbTreeOptions& options = {});
 };
 
 extern template class NbTree<std::uint64_t, std::uint64_t>;

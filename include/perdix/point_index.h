@@ -24,7 +24,6 @@ class Health;
 }
 
 namespace detail::index {
-struct EngineType;
 template <Storable K>
 class WordIndex;
 }  // namespace detail::index
@@ -152,18 +151,12 @@ class PointIndex {
   CheckReport check() const;
 
  protected:
-  /// For the classes of the engines: opens the index of that name, or creates it.
-  PointIndex(const Pool& pool, std::string_view name, const detail::index::EngineType& engine,
-             const IndexOptions& options);
-  /// For perdix::Index.
+  /// For the classes of the engines.
   explicit PointIndex(std::unique_ptr<detail::index::WordIndex<K>> words);
   ~PointIndex();
 
   /// See ElimDa::insert_ahead(); insert() with other engines.
   void insert_ahead(KeyArgument key, ValueArgument value);
-
-  /// The engine.
-  const detail::index::WordIndex<K>& words() const noexcept { return *words_; }
 
   /// Returns call(words), as a call of this index: throws what a call must throw, and Errors only.
   template <class Call>

@@ -10,6 +10,26 @@
 
 namespace perdix {
 
+/// Options of a SkipList; may differ each time that it is opened.
+struct SkipListOptions {
+  /// Bytes of DRAM for write buffers, of 384 bytes each, for all that is kept about them, and for
+  /// the cached way to tall nodes (Technique::boc): a bound, but for 64 KiB and 5 %. 0: none, every
+  /// write goes to its place in the pool. kUnlimited: every tall node that is written to gets one.
+  /// In between, those written to most have one. Without a `technique` it has no effect. If more
+  /// were in use before the index was closed, those that exceed the budget are merged when it is
+  /// opened. An index that had none before gets none while its pool is full.
+  std::uint64_t dram_budget = 0;
+
+  /// What is done with that budget; may differ each time.
+  Technique technique = Technique::none;
+
+  /// After a restart, a background thread brings back write buffers and what is cached, while the
+  /// index is in use. If false, only what is used comes back, and the rest when a call needs all of
+  /// it: size() and check(). Long writing with write buffers brings back the rest, too: until then
+  /// their log can't be shortened.
+  bool resume_in_background = true;
+};
+
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is changing the node
@@ -32,10 +52,13 @@ namespace perdix {
 template <Storable K, Storable V>
 class SkipList : public OrderedIndex<K, V> {
  public:
+  /// What it is opened with.
+  using Options = SkipListOptions;
+
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: three lines of
   /// PM, and the end of a log: whatever the size, nothing is rebuilt before calls are served.
-  SkipList(const Pool& pool, std::string_view name, const IndexOptions& options = {});
+  SkipList(const Pool& pool, std::string_view name, const SkipListOptions& options = {});
 };
 
 extern template class SkipList<std::uint64_t, std::uint64_t>;

@@ -10,6 +10,28 @@
 
 namespace perdix {
 
+/// Options of an SpTree; may differ each time that it is opened.
+struct SpTreeOptions {
+  /// Bytes of DRAM for write buffers, of 576 bytes each, and for all that is kept about them: a
+  /// bound, but for 64 KiB and 5 %. 0: none, every write goes to its place in the pool. kUnlimited:
+  /// every written leaf gets one, and so may neighbours that are not written to. In between, the
+  /// leaves written to most have one. If more were in use before the index was closed, those that
+  /// exceed the budget are merged when it is opened. An index that had none before gets none while
+  /// its pool is full.
+  std::uint64_t dram_budget = 0;
+
+  /// After a restart, a background thread brings back what lies in DRAM, while the index is in use.
+  /// If false, only what is used comes back, and the rest when a call needs all of it: size() and
+  /// check(). Long writing with write buffers brings back the rest, too: until then their log can't
+  /// be shortened.
+  bool resume_in_background = true;
+
+  /// Bytes of DRAM for the order of leaves, which scans keep so that each leaf is sorted once per
+  /// change: a byte for each pair of the leaves that were scanned, and about 20 for each leaf.
+  /// Every scan sorts the leaves for which the budget has no room.
+  std::uint64_t scan_budget = kUnlimited;
+};
+
 /// A durable ordered map, see OrderedIndex.
 ///
 /// Readers take no lock and write nothing shared, but wait for a writer that is inside the same
@@ -27,6 +49,9 @@ namespace perdix {
 template <Storable K, Storable V>
 class SpTree : public OrderedIndex<K, V> {
  public:
+  /// What it is opened with.
+  using Options = SpTreeOptions;
+
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, corrupt. Cost: a few lines of
   /// PM, and with write buffers what the log has since its last checkpoint, some megabytes at most.
@@ -37,7 +62,7 @@ class SpTree : public OrderedIndex<K, V> {
   /// collected in DRAM and in a log, which a write extends by one line, and reach the leaf in
   /// batches of 28. That saves most of the media traffic where the media's unit is larger than a
   /// pair.
-  SpTree(const Pool& pool, std::string_view name, const IndexOptions& options = {});
+  SpTree(const Pool& pool, std::string_view name, const SpTreeOptions& options = {});
 };
 
 extern template class SpTree<std::uint64_t, std::uint64_t>;

@@ -15,6 +15,40 @@
 
 namespace perdix {
 
+/// Options of a Tips index: what its paper varies (TIPS in docs/papers.md, sections 4.2.1 and 7.5).
+struct TipsOptions {
+  /// After a restart, a background thread inspects the index and replays what the logs have, while
+  /// it is in use. If false, the first call that needs it does.
+  bool resume_in_background = true;
+
+  /// Pairs that the cache in DRAM has room for, as a share of the pairs that the index has when it
+  /// is opened: from 0 to 1. With the default chain the cache has room for at least 20,480 pairs
+  /// and at most 5 million. A long pair takes the room of several.
+  double cache_share = 0.25;
+
+  /// Pairs that the cache has room for at least, for an index that grows while it is open: the
+  /// larger of this and `cache_share` counts. At most 2^32. The opening makes room for all: 16
+  /// bytes for each of the first million, 3 for each of more than five.
+  std::uint64_t cached_pairs = 0;
+
+  /// Entries of a chain of the cache before those that were replayed leave it: from 1 to 64.
+  std::uint32_t chain = 5;
+
+  /// Bytes of each of the eight operational logs: a power of two from 256 KiB to 256 MiB. Writers
+  /// wait for a log that is full. Applies to an index that is created; others keep theirs. The
+  /// cache takes half of that in DRAM, at most 16 MiB, so that its chains stay short.
+  std::uint32_t log_bytes = std::uint32_t{256} << 10;
+
+  /// Records of the undo log, of a cache line each, after which the logs are reclaimed: from 320 to
+  /// 2^22. At most this number is read when the index is opened after a crash.
+  std::uint32_t undo_records = 8192;
+
+  /// Threads that replay the logs, at least: from 1 to `max_workers`.
+  std::uint32_t min_workers = 1;
+  /// Threads that replay the logs, at most: up to 256. 0: as many as the machine has processors.
+  std::uint32_t max_workers = 0;
+};
+
 /// The indexes that Tips makes durable.
 namespace tips {
 
@@ -112,7 +146,7 @@ struct Opened : Order::template Base<K, V> {
  protected:
   /// For Tips.
   Opened(const Pool& pool, std::string_view name, std::string_view engine,
-         const IndexOptions& options);
+         const TipsOptions& options);
 };
 
 extern template struct Opened<Unordered, std::uint64_t, std::uint64_t>;
@@ -144,13 +178,16 @@ extern template struct Opened<Ordered, std::string, std::string>;
 template <class Plugin, Storable K, Storable V>
 class Tips : public tips::Opened<typename Plugin::Order, K, V> {
  public:
+  /// What it is opened with.
+  using Options = TipsOptions;
+
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,
   /// in_use if it is open already, invalid_argument for a bad name, unsupported if the pool was
   /// opened without the plug-in, out_of_space, corrupt. Cost:
   /// reads the operational logs, up to 2 MiB and what is too large for them. A thread of the
   /// index's own looks at each node once, since the file may hold anything, and replays the logs;
   /// until it has, lookups take longer, and scans and size() wait for it.
-  Tips(const Pool& pool, std::string_view name, const IndexOptions& options = {})
+  Tips(const Pool& pool, std::string_view name, const TipsOptions& options = {})
       : tips::Opened<typename Plugin::Order, K, V>(pool, name, Plugin::kEngine, options) {}
 };
 

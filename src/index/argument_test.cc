@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <perdix/elimda.h>
 #include <perdix/perdix.h>
 
 namespace perdix {

@@ -25,6 +25,7 @@
 #include <perdix/skiplist.h>
 #include <perdix/sptree.h>
 
+#include "index/common/test_options.h"
 #include "pm/probe.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -79,7 +80,7 @@ void fill(Index& index) {
 
 /// Memory that an index of kKeys random keys takes.
 template <class Index>
-Number taken(const IndexOptions& options) {
+Number taken(const detail::index::BufferOptions& options) {
   return in_child([&] {
     const TempDirectory folder{testing_files::memory_directory()};
     Pool pool = Pool::create(folder.path() / "pool");
@@ -94,7 +95,7 @@ template <class I, Technique technique>
 struct Case {
   using Index = I;
   /// Without the thread that brings an index back after a restart, whose stack counts as memory.
-  static IndexOptions options(Number budget) {
+  static detail::index::BufferOptions options(Number budget) {
     return {.dram_budget = budget, .technique = technique, .resume_in_background = false};
   }
   /// What buffers for all leaves take.
@@ -108,7 +109,7 @@ struct Case {
         return index.stats().dram_bytes;
       });
     };
-    return dram(IndexOptions::kUnlimited) - dram(0);
+    return dram(kUnlimited) - dram(0);
   }
 };
 
@@ -168,7 +169,7 @@ class CountsMerges final : public detail::pm::Probe {
 
 /// Pairs that were put for each merge of a buffer.
 template <class Index>
-Number puts_for_a_merge(const IndexOptions& options) {
+Number puts_for_a_merge(const detail::index::BufferOptions& options) {
   return in_child([&] {
     const TempDirectory folder{testing_files::memory_directory()};
     CountsMerges counted;
@@ -184,7 +185,7 @@ Number puts_for_a_merge(const IndexOptions& options) {
 TYPED_TEST(BudgetTest, BuysBuffersThatFillBeforeTheyAreMerged) {
   using Index = typename TypeParam::Index;
   const Number full = TypeParam::full();
-  const Number all = puts_for_a_merge<Index>(TypeParam::options(IndexOptions::kUnlimited));
+  const Number all = puts_for_a_merge<Index>(TypeParam::options(kUnlimited));
   for (const Number percent : {10, 25, 50, 75}) {
     const Number some = puts_for_a_merge<Index>(TypeParam::options(full * percent / 100));
     fmt::print("{} %: a merge for {} puts, of {} with all buffers\n", percent, some, all);

@@ -23,9 +23,9 @@ template <Storable K, Storable V>
 class BytesIndex final : public Index {
  public:
   BytesIndex(std::unique_ptr<WordIndex<K>> words, Capabilities can)
-      : can_(can), index_(std::move(words)) {}
+      : can_(can), info_(words->info()), index_(std::move(words)) {}
 
-  const IndexInfo& info() const override { return index_.words().info(); }
+  const IndexInfo& info() const override { return info_; }
   void put(KeyArgument key, ValueArgument value) override {
     index_.put(Bytes<K>::decode(key), Bytes<V>::decode(value));
   }
@@ -155,7 +155,6 @@ class BytesIndex final : public Index {
   struct Opened final : OrderedIndex<K, V> {
     explicit Opened(std::unique_ptr<WordIndex<K>> index) : OrderedIndex<K, V>(std::move(index)) {}
     using PointIndex<K, V>::insert_ahead;
-    using PointIndex<K, V>::words;
   };
 
   void require_order() const {
@@ -209,6 +208,7 @@ class BytesIndex final : public Index {
   }
 
   const Capabilities can_;
+  const IndexInfo& info_;  // of what `index_` holds
   Opened index_;
 };
 

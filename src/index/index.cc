@@ -65,6 +65,14 @@ std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& 
   });
 }
 
+std::vector<OptionInfo> Index::options(std::string_view engine) {
+  return detail::pool::as_errors([&] {
+    if (const auto* host = detail::index::plugin_host_of(engine)) return host->options();
+    const detail::index::EngineType& type = detail::index::find_engine(engine);
+    return type.options != nullptr ? type.options() : std::vector<OptionInfo>();
+  });
+}
+
 std::vector<std::string> Index::engines(std::span<const tips::Plugin* const> plugins) {
   return detail::pool::as_errors([&] {
     std::vector<std::string> names;

@@ -7,10 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include <perdix/fastfair.h>
+#include <perdix/nbtree.h>
 #include <perdix/perdix.h>
 #include <perdix/tips_indexes.h>
 
 #include "engine_list.h"
+#include "index/test_options.h"
 #include "pm/test_files.h"
 #include "pool/directory.h"
 #include "pool/layout.h"
@@ -33,9 +36,9 @@ PoolOptions options_of(std::uint64_t max_size) {
   return options;
 }
 
-IndexOptions unlimited_buffers() {
+IndexOptions unlimited_buffers(std::string_view engine) {
   IndexOptions options;
-  options.dram_budget = IndexOptions::kUnlimited;
+  detail::index::set_if_there(options, engine, "dram_budget", kUnlimited);
   return options;
 }
 
@@ -51,7 +54,8 @@ class PoolOfIndexes : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Index> make(const Pool& pool, const std::string& name) const {
     const detail::index::EngineTraits* traits =
         detail::index::find_traits(info(name).engine, EngineList());
-    const IndexOptions small = traits->small.value_or(unlimited_buffers());
+    const IndexOptions small =
+        traits->small != nullptr ? traits->small() : unlimited_buffers(info(name).engine);
     return Index::open_or_create(pool, info(name), small);
   }
 
@@ -219,14 +223,15 @@ TEST_P(PoolOfIndexes, AConstructorThatThrowsLeavesNoIndex) {
     EXPECT_EQ(pool.indexes().size(), 2U) << name << " is there all the same";
   };
   using U64 = std::uint64_t;
-  const IndexOptions buffers = unlimited_buffers();
   attempt("a", [&](auto name) { SpTree<U64, U64>(pool, name); });
-  attempt("b", [&](auto name) { SpTree<std::string, std::string>(pool, name, buffers); });
+  attempt("b", [&](auto name) {
+    SpTree<std::string, std::string>(pool, name, {.dram_budget = kUnlimited});
+  });
   attempt("c", [&](auto name) { NbTree<U64, std::string>(pool, name); });
   attempt("d", [&](auto name) { FastFair<std::string, U64>(pool, name); });
   for (const std::string& engine : Index::engines(tips::further_plugins())) {
     attempt("e", [&](const std::string& name) {
-      Index::open_or_create(pool, {name, engine, Kind::u64, Kind::u64}, buffers);
+      Index::open_or_create(pool, {name, engine, Kind::u64, Kind::u64}, unlimited_buffers(engine));
     });
   }
   EXPECT_GT(failures, 0) << "there was room after all";

@@ -46,7 +46,7 @@ PoolOptions small() {
 IndexOptions options_of(const std::string& engine) {
   const detail::index::EngineTraits* traits =
       detail::index::find_traits(engine, samples::AllEngines());
-  return traits == nullptr ? IndexOptions{} : traits->small.value_or(IndexOptions{});
+  return traits == nullptr ? IndexOptions{} : detail::index::options_or_defaults(traits->small);
 }
 
 /// Enough for several leaves, with gaps that erased pairs left.

@@ -98,8 +98,10 @@ class Watcher final : public QuietProbe {
   std::set<const std::byte*> stored_, flushed_;
 };
 
-IndexOptions options() {
-  IndexOptions options = *detail::index::elimda::TestTraits::kTraits.small;
+ElimDaOptions options() {
+  using detail::index::elimda::TestTraits;
+  ElimDaOptions options =
+      detail::index::options_of(TestTraits::kOptions, "elimda", TestTraits::kTraits.small());
   options.resume_in_background = false;
   return options;
 }

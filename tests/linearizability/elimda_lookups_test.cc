@@ -28,9 +28,10 @@ using Index = ElimDa<Number, Number>;
 
 constexpr Number kStay = 60, kCome = 40;
 
-IndexOptions small_options(bool growing) {
+ElimDaOptions small_options(bool growing) {
   using detail::index::elimda::TestTraits;
-  IndexOptions options = growing ? *TestTraits::kTraits.growing : *TestTraits::kTraits.small;
+  const auto named = growing ? TestTraits::kTraits.growing : TestTraits::kTraits.small;
+  ElimDaOptions options = detail::index::options_of(TestTraits::kOptions, "elimda", named());
   options.resume_in_background = false;
   return options;
 }

@@ -22,6 +22,7 @@
 #include <perdix/pool.h>
 #include <perdix/skiplist.h>
 
+#include "index/common/test_options.h"
 #include "pm/probe.h"
 #include "pm/test_files.h"
 #include "util/test_directory.h"
@@ -113,10 +114,10 @@ TYPED_TEST(LateAdoption, KeepsTheRestartFromBeingOver) {
   PoolOptions pool_options;
   pool_options.durability = Durability::process;
   pool_options.max_size = std::uint64_t{64} << 20;
-  const IndexOptions options{.dram_budget = IndexOptions::kUnlimited,
-                             .technique = Technique::b,
-                             .resume_in_background = false,
-                             .cceh = {.segment_bytes = 576}};
+  const detail::index::BufferOptions options{.dram_budget = kUnlimited,
+                                             .technique = Technique::b,
+                                             .resume_in_background = false,
+                                             .segment_bytes = 576};
   const testing_files::TempDirectory folder{testing_files::memory_directory()};
   const auto path = folder.path() / "pool";
   const pid_t writer = testing_files::start_child([&] {

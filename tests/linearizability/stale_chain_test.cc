@@ -15,6 +15,7 @@
 #include <perdix/fastfair.h>
 #include <perdix/pool.h>
 
+#include "index/common/test_options.h"
 #include "pm/probe.h"
 #include "util/test_directory.h"
 
@@ -53,11 +54,11 @@ class Photographer final : public detail::pm::Probe {
   unsigned seen_ = 0;
 };
 
-IndexOptions options() {
-  return {.dram_budget = IndexOptions::kUnlimited,
+detail::index::BufferOptions options() {
+  return {.dram_budget = kUnlimited,
           .technique = Technique::bo,
           .resume_in_background = false,
-          .cceh = {.segment_bytes = 576}};
+          .segment_bytes = 576};
 }
 
 template <class Engine>

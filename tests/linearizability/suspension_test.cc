@@ -60,7 +60,7 @@ class Scene {
   /// As after a restart: every leaf is cold until it is needed.
   void reopen() {
     index_.reset();
-    IndexOptions options;
+    NbTreeOptions options;
     options.resume_in_background = false;
     index_.emplace(pool_, "t", options);
   }

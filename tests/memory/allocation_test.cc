@@ -62,10 +62,10 @@ struct Type {
   std::unique_ptr<Index> open(const Pool& pool, const IndexInfo& info, bool resume = false) const {
     IndexOptions options;
     if (way == Way::buffers) {
-      options = *traits->buffered;
-      options.dram_budget = IndexOptions::kUnlimited;
+      options = traits->buffered();
+      options.named["dram_budget"] = "unlimited";
     }
-    if (way == Way::small) options = *traits->small;
+    if (way == Way::small) options = traits->small();
     options.resume_in_background = resume;
     return Index::open_or_create(pool, info, options);
   }

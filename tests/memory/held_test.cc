@@ -35,8 +35,8 @@ class Held : public ::testing::TestWithParam<std::string> {
  protected:
   void open() {
     pool_.emplace(Pool::open_or_create(path_));
-    IndexOptions options = *detail::index::find_traits(GetParam(), EngineList())->buffered;
-    options.dram_budget = IndexOptions::kUnlimited;
+    IndexOptions options = detail::index::find_traits(GetParam(), EngineList())->buffered();
+    options.named["dram_budget"] = "unlimited";
     options.resume_in_background = false;
     index_ = Index::open_or_create(*pool_, {"index", GetParam(), Kind::u64, Kind::u64}, options);
   }

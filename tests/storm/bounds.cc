@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <perdix/fastfair.h>
+
+#include "index/test_options.h"
 #include "storm/verify.h"
 #include "support/values.h"
 
@@ -37,7 +40,7 @@ std::uint64_t live_bytes(const OpenIndex& index) {
 std::uint64_t kept_of_the_most(const OpenIndex& index, const IndexOptions& options) {
   const std::string_view engine = index.plan.type->engine;
   if (engine.starts_with("tips:")) return std::uint64_t{index.plan.count} * 8;
-  const bool buffers = engine == "sptree" && options.dram_budget == IndexOptions::kUnlimited;
+  const bool buffers = engine == "sptree" && detail::index::dram_budget_of(options) == kUnlimited;
   return engine == "nbtree" || buffers ? std::uint64_t{index.plan.count} * 16 : 0;
 }
 
@@ -47,10 +50,11 @@ std::uint64_t dram_bound(const OpenIndex& index, const IndexStats& stats,
   const std::string_view engine = index.plan.type->engine;
   const bool buffered =
       engine == "sptree" || engine == "cceh" || engine == "fastfair" || engine == "skiplist";
-  const std::uint64_t budget = !buffered ? 0
-                               : options.dram_budget == IndexOptions::kUnlimited
-                                   ? stats.leaves * (engine == "cceh" ? 10'000 : 1300)
-                                   : options.dram_budget + options.dram_budget / 4;
+  const std::uint64_t budget =
+      !buffered ? 0
+      : detail::index::dram_budget_of(options) == kUnlimited
+          ? stats.leaves * (engine == "cceh" ? 10'000 : 1300)
+          : detail::index::dram_budget_of(options) + detail::index::dram_budget_of(options) / 4;
   return 8 * kMiB + kept_of_the_most(index, options) + stats.leaves * 1300 + live_bytes(index) / 2 +
          budget;
 }
@@ -96,7 +100,7 @@ void check_bounds(OpenIndex& index, const IndexOptions& options, Seat& seat) {
                       title(index), stats.pm_bytes, live, stats.leaves));
   require(stats.dram_bytes <= dram_bound(index, stats, options),
           fmt::format("{}: dram_bytes is {} with {} leaves and a budget of {}", title(index),
-                      stats.dram_bytes, stats.leaves, options.dram_budget));
+                      stats.dram_bytes, stats.leaves, detail::index::dram_budget_of(options)));
 }
 
 void check_memory(const OpenIndexes& indexes) {

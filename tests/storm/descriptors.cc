@@ -19,6 +19,8 @@
 
 #include <fmt/format.h>
 
+#include <perdix/fastfair.h>
+
 #include "storm/disturb.h"
 #include "storm/faults.h"
 #include "support/values.h"

@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "index/test_options.h"
 #include "storm/crash_report.h"
 #include "storm/faults.h"
 #include "storm/verify.h"
@@ -330,8 +331,11 @@ void recreate_once(Scene& scene) {
   std::unique_ptr<OpenIndex> other;
   const Outcome opened = attempt("an index's constructor", [&] {
     const Call marked(scene.board.seats[0], "create another index");
-    const IndexOptions options{.dram_budget = scene.rng.once_in(2) ? IndexOptions::kUnlimited : 0,
-                               .technique = scene.rng.once_in(2) ? Technique::b : Technique::boc};
+    IndexOptions options;
+    detail::index::set_if_there(options, plan.type->engine, "dram_budget",
+                                scene.rng.once_in(2) ? kUnlimited : 0);
+    detail::index::set_if_there(options, plan.type->engine, "technique",
+                                scene.rng.once_in(2) ? Technique::b : Technique::boc);
     other.reset(new OpenIndex{plan, scene.episode.pools[number], none, pool,
                               plan.type->open_with(pool, plan.name, options)});
   });

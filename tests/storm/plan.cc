@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine_list.h"
+#include "index/test_options.h"
 #include "support/rng.h"
 
 namespace perdix::test::storm {
@@ -15,8 +16,8 @@ namespace {
 constexpr std::uint64_t kRoomyPool = std::uint64_t{1} << 34;
 constexpr std::uint64_t kMaxBytes = 64 * kMiB;  ///< of keys and values of an index that fits
 constexpr std::array<std::uint32_t, 9> kPrefixes = {8, 31, 33, 40, 64, 255, 600, 1500, 4096};
-constexpr std::array<std::uint64_t, 6> kBudgets = {
-    0, 16 * kKiB, 256 * kKiB, 4 * kMiB, IndexOptions::kUnlimited, IndexOptions::kUnlimited};
+constexpr std::array<std::uint64_t, 6> kBudgets = {0,        16 * kKiB,  256 * kKiB,
+                                                   4 * kMiB, kUnlimited, kUnlimited};
 constexpr auto kEngines = std::apply(
     [](const auto&... traits) { return std::array{traits.kTraits.engine...}; }, EngineList());
 constexpr std::array kOtherWords = {"kills-while-opening",
@@ -193,9 +194,11 @@ class Maker {
   Round round(std::uint64_t number) {
     Round round;
     for (std::size_t i = 0; i < episode_.indexes.size(); ++i) {
+      const std::string& engine = episode_.indexes[i].type->engine;
       IndexOptions options = usual_options(episode_.indexes[i]);
-      options.dram_budget = one_of(kBudgets);
-      options.technique = static_cast<Technique>((number + i) % 4);
+      detail::index::set_if_there(options, engine, "dram_budget", one_of(kBudgets));
+      detail::index::set_if_there(options, engine, "technique",
+                                  static_cast<Technique>((number + i) % 4));
       options.resume_in_background = rng_.once_in(2) && !without("background");
       round.options.push_back(options);
     }
@@ -224,7 +227,7 @@ class Maker {
     const detail::index::EngineTraits* traits =
         detail::index::find_traits(index.type->engine, EngineList());
     const bool small = traits != nullptr && traits->small && index.count < 20'000;
-    return small && index.count % 2 == 0 ? *traits->small : IndexOptions{};
+    return small && index.count % 2 == 0 ? traits->small() : IndexOptions{};
   }
 
   static constexpr std::array kFaults = {Fault::memory, Fault::map, Fault::space, Fault::sync,
@@ -294,27 +297,22 @@ class Maker {
   Episode episode_;
 };
 
-std::string_view show(Technique technique) {
-  switch (technique) {
-    case Technique::none: return "";
-    case Technique::b: return " b";
-    case Technique::bo: return " bo";
-    case Technique::boc: return " boc";
-  }
-  return "";
+std::string show_technique(const IndexOptions& options) {
+  const auto found = options.named.find("technique");
+  return found == options.named.end() || found->second == "none" ? "" : " " + found->second;
 }
 
 std::string show_budget(std::uint64_t budget) {
-  if (budget == IndexOptions::kUnlimited) return "unlimited";
+  if (budget == kUnlimited) return "unlimited";
   return fmt::format("{} KiB", budget / kKiB);
 }
 
 std::string describe(const Round& round) {
   std::string text = "  round:";
   for (const IndexOptions& options : round.options) {
-    text +=
-        fmt::format(" budget {}{}{},", show_budget(options.dram_budget), show(options.technique),
-                    options.resume_in_background ? "" : " without resuming");
+    text += fmt::format(" budget {}{}{},", show_budget(detail::index::dram_budget_of(options)),
+                        show_technique(options),
+                        options.resume_in_background ? "" : " without resuming");
   }
   if (round.default_options) text += " default pool options,";
   if (round.opening_fault != Fault::none)

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "index/common/engine_options.h"
 #include "index/engine.h"
 #include "samples/engines.h"
 #include "support/typed_index.h"
@@ -12,14 +13,10 @@
 namespace perdix::test {
 namespace {
 
-/// Enough write buffers for a few leaves, so that they also change hands.
-
-template <class Index>
+template <class Traits, class Index>
 AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& options) {
-  if constexpr (std::is_constructible_v<Index, const Pool&, std::string_view, IndexOptions>)
-    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name, options));
-  else
-    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
+  return AnyIndex(std::make_unique<TypedIndex<Index>>(
+      pool, name, detail::index::options_of(Traits::kOptions, Traits::kTraits.engine, options)));
 }
 
 enum class Way { usual, buffers, small, growing };
@@ -29,11 +26,11 @@ AnyIndex open(const Pool& pool, std::string_view name) {
   if constexpr (kWay == Way::usual)
     return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
   else if constexpr (kWay == Way::buffers)
-    return open_with<Index>(pool, name, *Traits::kTraits.buffered);
+    return open_with<Traits, Index>(pool, name, Traits::kTraits.buffered());
   else if constexpr (kWay == Way::small)
-    return open_with<Index>(pool, name, *Traits::kTraits.small);
+    return open_with<Traits, Index>(pool, name, Traits::kTraits.small());
   else
-    return open_with<Index>(pool, name, *Traits::kTraits.growing);
+    return open_with<Traits, Index>(pool, name, Traits::kTraits.growing());
 }
 
 constexpr std::string_view suffix_of(Way way) {
@@ -55,7 +52,7 @@ void add_opened(std::vector<IndexType>& types, const std::string& engine) {
     using Index = typename Traits::template Index<K, V>;
     types.push_back({engine + std::string(suffix_of(kWay)), engine, kKindOf<K>, kKindOf<V>,
                      OrderedIndex<Index>, kWay == Way::buffers, open<Traits, Index, kWay>,
-                     open_with<Index>});
+                     open_with<Traits, Index>});
   };
   add_kinds.template operator()<Number, Number>();
   add_kinds.template operator()<Number, Bytes>();
@@ -67,11 +64,10 @@ template <class Traits>
 void add(std::vector<IndexType>& types) {
   const std::string engine(Traits::kTraits.engine);
   add_opened<Traits, Way::usual>(types, engine);
-  if constexpr (Traits::kTraits.buffered.has_value())
+  if constexpr (Traits::kTraits.buffered != nullptr)
     add_opened<Traits, Way::buffers>(types, engine);
-  if constexpr (Traits::kTraits.small.has_value()) add_opened<Traits, Way::small>(types, engine);
-  if constexpr (Traits::kTraits.growing.has_value())
-    add_opened<Traits, Way::growing>(types, engine);
+  if constexpr (Traits::kTraits.small != nullptr) add_opened<Traits, Way::small>(types, engine);
+  if constexpr (Traits::kTraits.growing != nullptr) add_opened<Traits, Way::growing>(types, engine);
 }
 
 template <class... Traits>

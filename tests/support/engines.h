@@ -24,7 +24,7 @@ struct IndexType {
   bool buffered;  ///< opened with write buffers, which come with a log, or with a cached way
   AnyIndex (*open)(const Pool& pool, std::string_view name);
 
-  /// The same with other options; an engine that takes none ignores them.
+  /// Like open(), with options.
   AnyIndex (*open_with)(const Pool& pool, std::string_view name, const IndexOptions& options);
 
   /// "u64_bytes" for keys that are numbers and values that are strings.

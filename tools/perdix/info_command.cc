@@ -66,7 +66,7 @@ json to_json(const TipsStats& stats) {
   return {{"cache_hits", stats.cache_hits},     {"cache_misses", stats.cache_misses},
           {"cached_bytes", stats.cached},       {"waiting", stats.waiting},
           {"replays", stats.replays},           {"replayed", stats.replayed},
-          {"most_waiting", stats.most_waiting}, {"workers", stats.workers},
+          {"max_waiting", stats.max_waiting},   {"workers", stats.workers},
           {"workers_used", stats.workers_used}, {"reclamations", stats.reclamations},
           {"undo_records", stats.undo_records}, {"undo_saved", stats.undo_saved}};
 }
@@ -157,7 +157,7 @@ std::string tips_text(const TipsStats& stats) {
       "workers {}; logs: {} reclamations, {} undo records, {} saved",
       format_count(stats.cache_hits), format_count(stats.cache_misses),
       format_bytes(static_cast<double>(stats.cached)), format_count(stats.replayed),
-      format_count(stats.replays), format_count(stats.most_waiting), format_count(stats.waiting),
+      format_count(stats.replays), format_count(stats.max_waiting), format_count(stats.waiting),
       stats.workers, format_count(stats.reclamations), format_count(stats.undo_records),
       format_count(stats.undo_saved));
 }

@@ -99,8 +99,8 @@ class Experiment {
 
   void measure_with_buffers(std::uint64_t keys) {
     const Shared<Acknowledged> acknowledged;
-    load(keys, IndexOptions::kUnlimited, *acknowledged);
-    measure_rebuilds(IndexOptions::kUnlimited, *acknowledged);
+    load(keys, kUnlimited, *acknowledged);
+    measure_rebuilds(kUnlimited, *acknowledged);
     measure_services(*acknowledged);
     remove(crashed());
   }
@@ -137,8 +137,7 @@ class Experiment {
     for (std::uint64_t round = 0; round < config_.repeat; ++round) {
       show(fmt::format("{} keys, all buffers: restart and serve, {} of {}", format_count(keys),
                        round + 1, config_.repeat));
-      const Served structured =
-          serve(restart_of(crashed(), {}, IndexOptions::kUnlimited, acknowledged, round));
+      const Served structured = serve(restart_of(crashed(), {}, kUnlimited, acknowledged, round));
       const Served plain = serve(restart_of(rest(), plain_log(), 0, acknowledged, round));
       const auto add = [&](const char* log, std::uint64_t bytes, const Served& served) {
         add_service(rounds_[round], keys, log, bytes, served,

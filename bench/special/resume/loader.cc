@@ -64,8 +64,7 @@ Leftover write_leftover_here(const std::filesystem::path& path,
   const detail::pool::IndexHandle handle =
       core.open_index(kIndexName, sptree::kEngineName, Kind::u64, Kind::u64);
   const sptree::Root& root = sptree::root_at(core, detail::pm::load(handle.root()));
-  detail::wal::Log log(core, detail::pm::load(root.log),
-                       detail::wal::Log::Limits{IndexOptions::kUnlimited});
+  detail::wal::Log log(core, detail::pm::load(root.log), detail::wal::Log::Limits{kUnlimited});
   std::vector<Change> changes;
   for (const auto& [place, change] : open_changes(core, log, root)) changes.push_back(change);
   write_plain_log(plain_log, changes);

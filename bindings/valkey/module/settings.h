@@ -41,7 +41,7 @@ struct Settings {
   int durability = static_cast<int>(Durability::automatic);
   int mode = static_cast<int>(Mode::tables);
   std::string engine = "sptree";  ///< of tables that are created without ENGINE
-  long long dram_budget = 0;      ///< IndexOptions::dram_budget of tables opened from now on
+  long long dram_budget = 0;      ///< of tables opened from now on whose engine has write buffers
   long long max_size = 0;         ///< PoolOptions::max_size
   long long max_value = kDefaultMaxValue;  ///< bytes of a native value that are no surprise
   int oversize = static_cast<int>(Oversize::warn);

@@ -1,8 +1,19 @@
 #include "tables.h"
 
 #include <algorithm>
+#include <string>
 
 namespace perdix::valkey {
+namespace {
+
+/// Whether the budget of the settings concerns an engine. Opening says what is wrong with one that
+/// there is not.
+bool has_buffers(const std::string& engine) {
+  if (std::ranges::count(Index::engines(), engine) == 0) return false;
+  return std::ranges::count(Index::options(engine), "dram_budget", &OptionInfo::name) > 0;
+}
+
+}  // namespace
 
 Tables::Tables(const Pool& pool, const Settings& settings, Reaper& reaper)
     : pool_(pool), settings_(settings), reaper_(reaper) {
@@ -16,7 +27,8 @@ Tables::Tables(const Pool& pool, const Settings& settings, Reaper& reaper)
 
 std::shared_ptr<Table> Tables::add(std::uint64_t id, IndexInfo info) {
   IndexOptions options;
-  options.dram_budget = static_cast<std::uint64_t>(settings_.dram_budget);
+  if (settings_.dram_budget != 0 && has_buffers(info.engine))
+    options.named["dram_budget"] = std::to_string(settings_.dram_budget);
   auto table = std::make_shared<Table>(pool_, id, std::move(info), options);
   const std::lock_guard lock(mutex_);
   tables_[id] = table;

@@ -4,20 +4,23 @@
 #include <perdix/cceh.h>
 
 #include "index/cceh/cceh.h"
+#include "index/cceh/options.h"
+#include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
 
 namespace perdix {
 
 namespace detail::index::cceh {
 namespace {
-constexpr std::array kEngines = {pairs_engine<WordTable>(kEngineName, {})};
+constexpr std::array kEngines = {pairs_engine<WordTable, kOptions>(kEngineName, {})};
 }
 extern const EngineSet engine_set = {kEngines};
 }  // namespace detail::index::cceh
 
 template <Storable K, Storable V>
-Cceh<K, V>::Cceh(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : PointIndex<K, V>(pool, name, detail::index::cceh::kEngines[0], options) {}
+Cceh<K, V>::Cceh(const Pool& pool, std::string_view name, const CcehOptions& options)
+    : PointIndex<K, V>(detail::index::open_words<detail::index::cceh::WordTable<K>, K>(
+          pool, name, detail::index::cceh::kEngineName, kKindOf<V>, options)) {}
 
 template class Cceh<std::uint64_t, std::uint64_t>;
 template class Cceh<std::uint64_t, std::string>;

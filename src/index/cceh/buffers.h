@@ -112,7 +112,7 @@ void WordTable<K>::write_anew(const Seen& segment, Buffer& buffer, bool in_halve
 
 /// Opens the write buffers of a table that has a log, or is to have one.
 template <class K>
-void WordTable<K>::open_buffers(const IndexOptions& options) {
+void WordTable<K>::open_buffers(const CcehOptions& options) {
   const std::uint64_t budget = buffer_budget(options);
   if (path_budget(options) != 0) directory_.open_copy(path_budget(options));
   if (!has_log(pool_, root_.log, budget != 0)) return;

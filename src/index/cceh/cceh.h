@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/cceh.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"
@@ -60,7 +61,7 @@ inline constexpr std::string_view kEngineName = "cceh";
 using pool::BlockVisitor;
 
 /// What an index is created with. Throws invalid_argument.
-Shape shape_from(const IndexOptions& options);
+Shape shape_from(const CcehOptions& options);
 
 /// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
@@ -92,11 +93,11 @@ class WordTable : public WordEngine<WordTable<K>, K> {
   using Key = View<K>;
 
   /// Opens or creates the index behind the handle.
-  explicit WordTable(pool::IndexHandle handle, const IndexOptions& options = {})
+  explicit WordTable(pool::IndexHandle handle, const CcehOptions& options = {})
       : WordTable(std::move(handle), shape_from(options), options) {}
 
   /// If it is created, with any shape: tests want many splits of few keys.
-  WordTable(pool::IndexHandle handle, const Shape& shape, const IndexOptions& options = {});
+  WordTable(pool::IndexHandle handle, const Shape& shape, const CcehOptions& options = {});
 
   /// Frees all blocks of a table that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was. No other thread uses the table.
@@ -283,7 +284,7 @@ class WordTable : public WordEngine<WordTable<K>, K> {
   void require_resumed() const {
     if (buffers_ != nullptr) buffers_->require_resumed();
   }
-  void open_buffers(const IndexOptions& options);
+  void open_buffers(const CcehOptions& options);
 
   // check.h
   struct Checked;

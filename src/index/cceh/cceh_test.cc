@@ -112,17 +112,15 @@ void expect_to_be_a_map(NextOptions next_options) {
 
 TYPED_TEST(CcehTest, DoesAsAMapDoes) {
   expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(
-      [](util::Random&) { return IndexOptions{}; });
+      [](util::Random&) { return CcehOptions{}; });
 }
 
 /// Any technique, and no buffers, some, or one for each segment.
-IndexOptions with_buffers(util::Random& random) {
+CcehOptions with_buffers(util::Random& random) {
   constexpr std::uint64_t kFew = 40'000;
-  IndexOptions options;
+  CcehOptions options;
   options.technique = static_cast<Technique>(random.below(3));
-  options.dram_budget = random.below(4) == 0   ? 0
-                        : random.below(2) == 0 ? kFew
-                                               : IndexOptions::kUnlimited;
+  options.dram_budget = random.below(4) == 0 ? 0 : random.below(2) == 0 ? kFew : kUnlimited;
   options.resume_in_background = random.below(2) == 0;
   return options;
 }
@@ -136,8 +134,7 @@ constexpr std::array kTechniques = {Technique::none, Technique::b, Technique::bo
 // All pairs of the segments are gone, and too little was written since the log was last shortened
 // for buffers to be merged now.
 TEST(CcehBuffers, ASegmentWhoseBufferHasPairsIsNotJoined) {
-  TestMap<Number, Number> map(kSmall,
-                              {.dram_budget = IndexOptions::kUnlimited, .technique = Technique::b});
+  TestMap<Number, Number> map(kSmall, {.dram_budget = kUnlimited, .technique = Technique::b});
   constexpr Number kOld = 200, kNew = 1000, kEnd = 1030;
   for (Number key = 1; key <= kOld; ++key) map->put(key, key);
   map.core().reclaim_space();
@@ -167,7 +164,7 @@ TEST(CcehBuffers, AFullPoolIsOpenedWithoutThem) {
       ASSERT_EQ(error.code(), Errc::out_of_space);
     }
   }
-  map.set_options({.dram_budget = IndexOptions::kUnlimited, .technique = Technique::b});
+  map.set_options({.dram_budget = kUnlimited, .technique = Technique::b});
   ASSERT_NO_THROW(map.reopen_index());
   EXPECT_EQ(map.root().log, pm::kNull);
   EXPECT_EQ(map->get(1), std::optional<Number>(1));
@@ -178,7 +175,7 @@ TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const Technique technique : kTechniques) {
-    TestMap<K, V> map(kSmall, {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    TestMap<K, V> map(kSmall, {.dram_budget = kUnlimited, .technique = technique});
     map.drop();
     const std::uint64_t empty = map.allocated();
     for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
@@ -423,7 +420,7 @@ TYPED_TEST(CcehTest, AnIndexWithoutASeedOpensAsBefore) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const Technique technique : kTechniques) {
-    TestMap<K, V> map(kSmall, {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    TestMap<K, V> map(kSmall, {.dram_budget = kUnlimited, .technique = technique});
     map.forget_seed();
     std::map<K, V> model;
     for (Number round = 0; round < 3; ++round) {
@@ -490,12 +487,11 @@ TEST(Cceh, ForEachShowsWhatStays) {
 }
 
 TEST(Cceh, OptionsThatCanNotBeAreRefused) {
-  for (const CcehOptions options : {CcehOptions{100, 1}, CcehOptions{256, 1}, CcehOptions{0, 1},
-                                    CcehOptions{2 << 20, 1}, CcehOptions{16320, 65}}) {
-    EXPECT_THROW(shape_from(IndexOptions{.cceh = options}), Error);
-  }
+  for (const std::uint32_t bytes : {100U, 256U, 0U, 2U << 20})
+    EXPECT_THROW(shape_from({.segment_bytes = bytes}), Error) << bytes;
+  EXPECT_THROW(shape_from({.lazy_depth = 65}), Error);
   EXPECT_EQ(shape_from({}), Shape());
-  EXPECT_EQ(shape_from(IndexOptions{.cceh = {576, 3}}), kSmall);
+  EXPECT_EQ(shape_from({.segment_bytes = 576, .lazy_depth = 3}), kSmall);
 }
 
 TEST(Cceh, CheckFindsDamage) {

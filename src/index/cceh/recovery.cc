@@ -2,23 +2,18 @@
 // its shape; and the checks of what was read from PM, which is not trusted.
 #include "index/cceh/recovery.h"
 
-#include <fmt/format.h>
-
-#include <perdix/error.h>
-
+#include "index/cceh/options.h"
 #include "index/common/hash_seed.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::cceh {
 namespace {
 
-constexpr unsigned kFewestBuckets = kProbe;
-constexpr unsigned kMaxBuckets = 16384 - 1;  // with the head, a mebibyte
-constexpr unsigned kMaxLazyDepth = 64;
 constexpr unsigned kMaxOverflow = 40;
 
 bool is_possible(const Shape& shape) {
-  return shape.buckets >= kFewestBuckets && shape.buckets <= kMaxBuckets &&
+  const std::uint64_t bytes = (std::uint64_t{shape.buckets} + 1) * pm::kLineSize;
+  return bytes >= kMinSegmentBytes && bytes <= kMaxSegmentBytes &&
          shape.lazy_depth <= kMaxLazyDepth;
 }
 
@@ -53,19 +48,9 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 
 }  // namespace
 
-Shape shape_from(const IndexOptions& options) {
-  const CcehOptions& wanted = options.cceh;
-  constexpr std::uint32_t kLine = pm::kLineSize;
-  const Shape shape{wanted.segment_bytes / kLine - 1, wanted.lazy_depth};
-  if (wanted.segment_bytes < kLine || wanted.segment_bytes % kLine != 0 || !is_possible(shape)) {
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("Cceh: segment_bytes is {} and lazy_depth {}; they must be a multiple "
-                    "of {} from {} to {}, and at most {}",
-                    wanted.segment_bytes, wanted.lazy_depth, kLine, (kFewestBuckets + 1) * kLine,
-                    (kMaxBuckets + 1) * kLine, kMaxLazyDepth));
-  }
-  return shape;
+Shape shape_from(const CcehOptions& options) {
+  require_valid(kOptions, kEngineName, options);
+  return {options.segment_bytes / static_cast<unsigned>(pm::kLineSize) - 1, options.lazy_depth};
 }
 
 Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {

@@ -14,7 +14,7 @@
 namespace perdix::detail::index::cceh {
 
 template <class K>
-WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const IndexOptions& options)
+WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const CcehOptions& options)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),

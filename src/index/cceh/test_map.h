@@ -25,14 +25,14 @@ class TestMap : public TestPool<TestMap<K, V>> {
  public:
   using TestPool<TestMap>::core;
 
-  explicit TestMap(const Shape& shape = kSmall, const IndexOptions& options = {})
+  explicit TestMap(const Shape& shape = kSmall, const CcehOptions& options = {})
       : shape_(shape), options_(options) {
     if (shape_.seed == 0) shape_.seed = kTestSeed;
     open();
   }
 
   /// How it is opened from now on.
-  void set_options(const IndexOptions& options) { options_ = options; }
+  void set_options(const CcehOptions& options) { options_ = options; }
 
   Map<K, V>& operator*() { return *map_; }
   Map<K, V>* operator->() { return &*map_; }
@@ -78,7 +78,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   void close() { map_.reset(); }
 
   Shape shape_;
-  IndexOptions options_;
+  CcehOptions options_;
   std::optional<Map<K, V>> map_;
   pm::Offset root_ = pm::kNull;
 };

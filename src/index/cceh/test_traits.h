@@ -6,6 +6,7 @@
 #include <perdix/cceh.h>
 
 #include "index/cceh/cceh.h"
+#include "index/cceh/options.h"
 #include "index/common/engine_traits.h"
 
 namespace perdix::detail::index::cceh {
@@ -23,6 +24,8 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = Cceh<K, V>;
 
+  static constexpr const auto& kOptions = cceh::kOptions;
+
   // Eight buckets, 32 slots; halves are rewritten from a depth of three on.
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
@@ -33,10 +36,17 @@ struct TestTraits {
       .crowds = alike,
       .uses_background = false,
       .magic = "CCEHSEG1",
-      .small = IndexOptions{.cceh = {.segment_bytes = 576, .lazy_depth = 3}},
-      .buffered = IndexOptions{.dram_budget = 40'000,
-                               .technique = Technique::boc,
-                               .cceh = {.segment_bytes = 576, .lazy_depth = 3}},
+      .small =
+          [] {
+            return IndexOptions{.named = {{"segment_bytes", "576"}, {"lazy_depth", "3"}}};
+          },
+      .buffered =
+          [] {
+            return IndexOptions{.named = {{"dram_budget", "40000"},
+                                          {"technique", "boc"},
+                                          {"segment_bytes", "576"},
+                                          {"lazy_depth", "3"}}};
+          },
       .seeded = true,
       .joins_empty = true,
   };

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "index/common/path_budget.h"
+#include "index/common/test_options.h"
 #include "pool/test_pool.h"
 #include "util/test_directory.h"
 
@@ -22,7 +23,7 @@ using Number = std::uint64_t;
 constexpr unsigned kHomes = 4;
 constexpr unsigned kCapacity = 40;  // more than a chain is promised when it begins
 constexpr Number kKeysOfHome = 1000;
-constexpr IndexOptions kBuffered{.dram_budget = 1 << 16, .technique = Technique::b};
+constexpr BufferOptions kBuffered{.dram_budget = 1 << 16, .technique = Technique::b};
 
 struct Pair {
   Word key;
@@ -136,7 +137,7 @@ class Pages {
     open(kBuffered);
   }
 
-  void open(const IndexOptions& options) {
+  void open(const BufferOptions& options) {
     buffers.reset();
     ASSERT_TRUE(has_log(*core_, root().log, true));
     buffers = std::make_unique<Buffers>(

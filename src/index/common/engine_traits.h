@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -12,6 +11,9 @@
 #include "index/common/codec.h"
 
 namespace perdix::detail::index {
+
+/// Options that traits name.
+using NamedOptions = IndexOptions (*)();
 
 struct EngineTraits {
   std::string_view engine;  // the name that pools know it by
@@ -33,14 +35,14 @@ struct EngineTraits {
   std::string_view magic;  // begins each leaf in PM; empty: they have no mark
 
   /// With which few keys make an index that has the structure of a large one; the numbers above are
-  /// for it. None: the usual ones do.
-  std::optional<IndexOptions> small = std::nullopt;
+  /// for it. Null: the usual ones do.
+  NamedOptions small = nullptr;
 
-  /// Like `small`, and what has a fixed size there grows. None: nothing has.
-  std::optional<IndexOptions> growing = std::nullopt;
+  /// Like `small`, and what has a fixed size there grows. Null: nothing has.
+  NamedOptions growing = nullptr;
 
-  /// With which it has write buffers, or a cached way to nodes. None: it never has any.
-  std::optional<IndexOptions> buffered = std::nullopt;
+  /// With which it has write buffers, or a cached way to nodes. Null: it never has any.
+  NamedOptions buffered = nullptr;
 
   /// It hashes keys with a seed of the index's own; `crowds` is of that hash.
   bool seeded = false;
@@ -48,6 +50,11 @@ struct EngineTraits {
   /// Leaves are joined only where one has no pair left, and the pool is full.
   bool joins_empty = false;
 };
+
+/// Those options; the defaults if there are none.
+inline IndexOptions options_or_defaults(NamedOptions options) {
+  return options != nullptr ? options() : IndexOptions{};
+}
 
 template <class Traits>
 struct Listed {

@@ -28,7 +28,7 @@ class WordIndex;
 /// What an engine of pairs may have besides the calls of PointIndex.
 struct Capabilities {
   bool ordered = false;        ///< its keys have an order: it has scan() and scan_down()
-  bool buffers = false;        ///< IndexOptions::dram_budget buys write buffers
+  bool buffers = false;        ///< its `dram_budget` buys write buffers
   bool resumes = false;        ///< what lies in DRAM comes back after the opening, as it is needed
   bool inserts_ahead = false;  ///< it has an insert that does not look first, insert_ahead()
 };
@@ -38,7 +38,8 @@ struct EngineType {
   DataModel model;
   Capabilities can;
 
-  /// Opens or creates the index behind the handle. What checks and drops need.
+  /// Opens or creates the index behind the handle. What checks and drops need. Throws
+  /// invalid_argument for an option that the engine does not have.
   std::unique_ptr<pool::OpenIndex> (*open)(pool::IndexHandle handle, const IndexOptions& options);
 
   /// Frees all blocks of an index that is being dropped and clears its root; restartable.
@@ -49,6 +50,9 @@ struct EngineType {
   using OpenWords = std::unique_ptr<WordIndex<K>> (*)(pool::IndexHandle, const IndexOptions&);
   OpenWords<std::uint64_t> open_u64_keys = nullptr;
   OpenWords<std::string> open_byte_keys = nullptr;
+
+  /// What Index::options() says; null unless `model` is `pairs`.
+  std::vector<OptionInfo> (*options)() = nullptr;
 
   /// One of the two.
   template <Storable K>
@@ -69,6 +73,9 @@ struct PluginHost {
 
   /// Throws invalid_argument unless these can be the plug-ins of a pool.
   void (*require)(std::span<const perdix::tips::Plugin* const> plugins);
+
+  /// What Index::options() says of each plug-in.
+  std::vector<OptionInfo> (*options)();
 
   /// The engine type of an index; null if the pool was opened without its plug-in.
   const EngineType* (*look_up)(const IndexInfo& info, const pool::PoolCore& pool);

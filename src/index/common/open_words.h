@@ -10,7 +10,6 @@
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
-#include "index/common/engine_type.h"
 #include "index/common/open_or_remove.h"
 #include "index/common/word_index.h"
 #include "pool/as_errors.h"
@@ -18,18 +17,20 @@
 
 namespace perdix::detail::index {
 
-/// The index of that name, which is created if there is none. Throws Errors only.
-template <Storable K>
+/// The index of that name, which is created if there is none. `Engine` is a WordIndex that is
+/// constructed from a handle and `options`. Throws Errors only.
+template <class Engine, Storable K, class Options>
 std::unique_ptr<WordIndex<K>> open_words(const Pool& pool, std::string_view name,
-                                         const EngineType& engine, Kind values,
-                                         const IndexOptions& options) {
+                                         std::string_view engine, Kind values,
+                                         const Options& options) {
   pool::PoolCore& core = *pool.core();
   return pool::as_errors(core, [&] {
-    const IndexInfo info{std::string(name), std::string(engine.name), kKindOf<K>, values};
+    const IndexInfo info{std::string(name), std::string(engine), kKindOf<K>, values};
     return open_or_remove(
-        core, info, [&](std::uint64_t& root) { engine.destroy(core, info, root); },
+        core, info, [&](std::uint64_t& root) { Engine::destroy(core, root, values); },
         [&](pool::IndexHandle handle) {
-          return engine.template open_words<K>()(std::move(handle), options);
+          return std::unique_ptr<WordIndex<K>>(
+              std::make_unique<Engine>(std::move(handle), options));
         });
   });
 }

@@ -135,7 +135,7 @@ class PathCache {
   /// takes whole ones, and one more as soon as that is needed.
   bool has_room() const {
     constexpr std::uint64_t kBlock = std::uint64_t{2} << 20, kSlab = std::uint64_t{64} << 10;
-    if (budget_ == IndexOptions::kUnlimited) return true;
+    if (budget_ == kUnlimited) return true;
     const std::uint64_t next = arena_.bytes_reserved() + std::min(budget_ / 8, kSlab);
     return next <= (budget_ < kBlock ? budget_ : budget_ / kBlock * kBlock);
   }

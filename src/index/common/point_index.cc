@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "index/common/open_words.h"
 #include "index/common/running_change.h"
 #include "pool/forks.h"
 
@@ -11,11 +10,6 @@ namespace perdix {
 
 using detail::index::typed;
 using detail::index::WordIndex;
-
-template <Storable K, Storable V>
-PointIndex<K, V>::PointIndex(const Pool& pool, std::string_view name,
-                             const detail::index::EngineType& engine, const IndexOptions& options)
-    : PointIndex(detail::index::open_words<K>(pool, name, engine, kKindOf<V>, options)) {}
 
 template <Storable K, Storable V>
 PointIndex<K, V>::PointIndex(std::unique_ptr<WordIndex<K>> words)

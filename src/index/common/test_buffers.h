@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "index/common/test_options.h"
 #include "index/common/test_pool.h"
 #include "util/random.h"
 
@@ -39,10 +40,10 @@ using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string
                                 Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 
 /// Any technique, and no buffers, some, or one for each leaf or tall node.
-inline IndexOptions any_options(util::Random& random) {
-  IndexOptions options;
+inline BufferOptions any_options(util::Random& random) {
+  BufferOptions options;
   options.technique = static_cast<Technique>(random.below(4));
-  options.dram_budget = std::array<Number, 3>{0, 3000, IndexOptions::kUnlimited}[random.below(3)];
+  options.dram_budget = std::array<Number, 3>{0, 3000, kUnlimited}[random.below(3)];
   options.resume_in_background = random.one_in(2);
   return options;
 }

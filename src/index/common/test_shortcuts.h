@@ -11,17 +11,16 @@
 
 #include <perdix/types.h>
 
+#include "index/common/test_options.h"
 #include "index/common/test_stress.h"
 #include "util/random.h"
 
 namespace perdix::detail::index {
 
-inline constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
-                                      .technique = Technique::boc};
-inline constexpr IndexOptions kCachedLazily{.dram_budget = IndexOptions::kUnlimited,
-                                            .technique = Technique::boc,
-                                            .resume_in_background = false};
-inline constexpr IndexOptions kCachedInLittle{.dram_budget = 20'000, .technique = Technique::boc};
+inline constexpr BufferOptions kCached{.dram_budget = kUnlimited, .technique = Technique::boc};
+inline constexpr BufferOptions kCachedLazily{
+    .dram_budget = kUnlimited, .technique = Technique::boc, .resume_in_background = false};
+inline constexpr BufferOptions kCachedInLittle{.dram_budget = 20'000, .technique = Technique::boc};
 
 /// `Make::index<K>(options)` is an index of an engine in a new pool, with values that are numbers.
 template <class Make>
@@ -31,7 +30,7 @@ class Shortcut : public ::testing::Test {
 
   /// Phases that grow and that shrink, and a restart after each few.
   template <class K>
-  static void mixed_operations(const IndexOptions& options) {
+  static void mixed_operations(const BufferOptions& options) {
     constexpr Number kKeys = 600;
     auto index = Make::template index<K>(options);
     util::Random random(5);
@@ -56,7 +55,7 @@ class Shortcut : public ::testing::Test {
     index->expect_sound_pool();
   }
 
-  static void both_kinds(const IndexOptions& options) {
+  static void both_kinds(const BufferOptions& options) {
     mixed_operations<Number>(options);
     mixed_operations<std::string>(options);
   }
@@ -67,7 +66,7 @@ class Shortcut : public ::testing::Test {
     std::map<Number, Number> model;
     util::Random random(7);
     for (unsigned round = 0; round < 12; ++round) {
-      index->reopen_index(round % 3 == 0   ? IndexOptions{}
+      index->reopen_index(round % 3 == 0   ? BufferOptions{}
                           : round % 3 == 1 ? kCached
                                            : kCachedLazily);
       for (unsigned i = 0; i < 300; ++i) {
@@ -87,7 +86,7 @@ class Shortcut : public ::testing::Test {
   static void many_lookups_at_once() {
     auto index = Make::template index<Number>(kCached);
     for (Number key = 0; key < 3000; key += 2) (*index)->put(key, key + 1);
-    for (const IndexOptions& options : {kCached, kCachedLazily, kCachedInLittle}) {
+    for (const BufferOptions& options : {kCached, kCachedLazily, kCachedInLittle}) {
       index->reopen_index(options);
       for (Number first = 0; first < 3000; first += 50) {
         std::vector<Number> keys;

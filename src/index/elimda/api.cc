@@ -3,22 +3,25 @@
 
 #include <perdix/elimda.h>
 
+#include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
 #include "index/elimda/elimda.h"
+#include "index/elimda/options.h"
 
 namespace perdix {
 
 namespace detail::index::elimda {
 namespace {
 constexpr std::array kEngines = {
-    pairs_engine<WordIndex>(kEngineName, {.resumes = true, .inserts_ahead = true})};
+    pairs_engine<WordIndex, kOptions>(kEngineName, {.resumes = true, .inserts_ahead = true})};
 }
 extern const EngineSet engine_set = {kEngines};
 }  // namespace detail::index::elimda
 
 template <Storable K, Storable V>
-ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : PointIndex<K, V>(pool, name, detail::index::elimda::kEngines[0], options) {}
+ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const ElimDaOptions& options)
+    : PointIndex<K, V>(detail::index::open_words<detail::index::elimda::WordIndex<K>, K>(
+          pool, name, detail::index::elimda::kEngineName, kKindOf<V>, options)) {}
 
 template <Storable K, Storable V>
 void ElimDa<K, V>::insert_ahead(KeyArgument key, ValueArgument value) {

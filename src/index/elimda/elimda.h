@@ -48,6 +48,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/elimda.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"
@@ -75,7 +76,7 @@ inline constexpr std::string_view kEngineName = "elimda";
 using pool::BlockVisitor;
 
 /// What an index is created with. Throws invalid_argument.
-Shape shape_from(const IndexOptions& options);
+Shape shape_from(const ElimDaOptions& options);
 
 /// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
@@ -91,12 +92,12 @@ class WordIndex : public WordEngine<WordIndex<K>, K> {
   using Key = View<K>;
 
   /// Opens or creates the index behind the handle.
-  explicit WordIndex(pool::IndexHandle handle, const IndexOptions& options = {})
+  explicit WordIndex(pool::IndexHandle handle, const ElimDaOptions& options = {})
       : WordIndex(std::move(handle), options, shape_from(options)) {}
 
   /// Like the other one, but an index that is created gets `shape`: tests want many splits of few
   /// keys.
-  WordIndex(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape);
+  WordIndex(pool::IndexHandle handle, const ElimDaOptions& options, const Shape& shape);
   ~WordIndex() override;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable.
@@ -315,7 +316,7 @@ class WordIndex : public WordEngine<WordIndex<K>, K> {
   std::vector<Hashed<K>> pairs_of_bucket(const Place& place) const;
 
   // recovery.h
-  void open(const IndexOptions& options);
+  void open(const ElimDaOptions& options);
   void load_segments();
   void finish_copied_logs();
   unsigned words_with(Unit unit, unsigned log, std::uint32_t number) const;

@@ -301,7 +301,7 @@ TEST_P(ElimDaDomains, PairsAreKeptWhenTheDomainChanges) {
   for (unsigned round = 0; round < 6; ++round) {
     Pool pool = open(round % 2 == 1);
     std::optional<Map<Number, Number>> opened;
-    opened.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), IndexOptions{},
+    opened.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), ElimDaOptions{},
                    shape);
     auto* map = &*opened;
     expect_pairs(map, model);
@@ -332,7 +332,7 @@ TEST(ElimDa, StaleWordsOfAUnitHideNoPairs) {
   std::optional<Map<Number, Number>> map;
   const auto open = [&] {
     map.reset();
-    map.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), IndexOptions{},
+    map.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), ElimDaOptions{},
                 kLongUnits);
   };
   open();

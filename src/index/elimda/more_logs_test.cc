@@ -190,7 +190,7 @@ TEST(MoreLogsFormat, AreasOfLogsAreAligned) {
   TestMap<Number, Number> map(kOneLog);
   for (const char* name : {"u", "v", "w"}) {
     Map<Number, Number> other(map.core().open_index(name, kEngineName, Kind::u64, Kind::u64),
-                              IndexOptions{}, kOneLog);
+                              ElimDaOptions{}, kOneLog);
     other.put(1, 2);
     EXPECT_EQ(other.get(1), std::optional<Number>(2));
   }
@@ -318,7 +318,7 @@ TEST(MoreLogsDomains, PairsAreKeptWhenTheDomainChanges) {
     if (volatile_caches) options.domain = DomainChoice::memory_controller;
     const Pool pool = Pool::open_or_create(folder.path() / "pool", options);
     Map<Number, Number> opened(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64),
-                               IndexOptions{}, shape);
+                               ElimDaOptions{}, shape);
     auto* map = &opened;
     expect_pairs(map, model);
     for (Number i = 0; i < 120; ++i) {

@@ -78,8 +78,7 @@ class Layouts : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Layouts, HoldWhatTheyMust) {
-  IndexOptions options;
-  options.elimda = GetParam().options;
+  ElimDaOptions options = GetParam().options;
   const Pool pool = Pool::create(folder_.path() / "pool");
   {
     Index index(pool, "t", options);
@@ -90,7 +89,7 @@ TEST_P(Layouts, HoldWhatTheyMust) {
     for (std::uint64_t key = 0; key < kKeys; key += 2) ASSERT_TRUE(index.erase(key)) << key;
     expect_odd_keys(index);
   }
-  options.elimda.fingerprint_bits = 16 - options.elimda.fingerprint_bits;
+  options.fingerprint_bits = 16 - options.fingerprint_bits;
   expect_odd_keys(Index(pool, "t", options));
 }
 
@@ -112,10 +111,8 @@ TEST(ElimDaOptions, BeyondTheirBoundsAreRefusedAndNothingIsCreated) {
   const testing_files::TempDirectory folder;
   const Pool pool = Pool::create(folder.path() / "pool");
   for (const Case& layout : refused) {
-    IndexOptions options;
-    options.elimda = layout.options;
     try {
-      const ElimDa<std::uint64_t, std::uint64_t> index(pool, "t", options);
+      const ElimDa<std::uint64_t, std::uint64_t> index(pool, "t", layout.options);
       ADD_FAILURE() << layout.name << " was accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Errc::invalid_argument) << layout.name << ": " << error.what();

@@ -5,19 +5,14 @@
 #include <bit>
 #include <cassert>
 
-#include <fmt/format.h>
-
-#include <perdix/error.h>
-
 #include "index/common/hash_seed.h"
+#include "index/elimda/options.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elimda {
 namespace {
 
 bool is_power(std::uint64_t number) { return std::has_single_bit(number); }
-
-constexpr std::uint32_t kMinPmPairs = 16, kMaxPmPairs = 4096;
 
 bool possible(const Shape& shape) {
   const unsigned most = shape.logs_grow ? Shape::kMaxGrowingLogs : Shape::kMaxLogs;
@@ -26,11 +21,6 @@ bool possible(const Shape& shape) {
          is_power(shape.d_pairs) && shape.d_pairs >= shape.unit_pairs && is_power(shape.p_pairs) &&
          shape.p_pairs >= 2 * shape.d_pairs && shape.p_pairs >= kMinPmPairs &&
          shape.p_pairs <= kMaxPmPairs && shape.buckets >= 1 && shape.buckets <= 4096;
-}
-
-[[noreturn]] void throw_invalid(std::string_view what, std::uint64_t is, std::string_view rule) {
-  throw Error(Errc::invalid_argument,
-              fmt::format("ElimDa: {} is {}, and must be {}", what, is, rule));
 }
 
 /// The first segment, without pairs, and a directory of one entry that leads to it. Flushed.
@@ -78,24 +68,14 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 
 }  // namespace
 
-Shape shape_from(const IndexOptions& options) {
-  const ElimDaOptions& wanted = options.elimda;
-  if (wanted.media_unit != 64 && wanted.media_unit != 256 && wanted.media_unit != 4096)
-    throw_invalid("media_unit", wanted.media_unit, "64, 256 or 4096");
-  if (wanted.fingerprint_bits > 16)
-    throw_invalid("fingerprint_bits", wanted.fingerprint_bits, "at most 16");
+Shape shape_from(const ElimDaOptions& options) {
+  require_valid(kOptions, kEngineName, options);
   Shape shape;
-  shape.logs_grow = wanted.collecting_logs == 0;
-  if (!shape.logs_grow) shape.logs = wanted.collecting_logs;
-  shape.unit_pairs = wanted.media_unit / sizeof(Pair);
-  shape.d_pairs = std::max(wanted.d_bucket_pairs, shape.unit_pairs);
-  shape.p_pairs = std::max({wanted.p_bucket_pairs, 2 * shape.d_pairs, kMinPmPairs});
-  if (!is_power(shape.logs) || shape.logs > Shape::kMaxLogs)
-    throw_invalid("collecting_logs", shape.logs, "0 or a power of two, at most 32768");
-  if (!is_power(shape.d_pairs) || shape.d_pairs > kMaxPmPairs / 2)
-    throw_invalid("d_bucket_pairs", shape.d_pairs, "a power of two, at most 2048");
-  if (!is_power(shape.p_pairs) || shape.p_pairs > kMaxPmPairs)
-    throw_invalid("p_bucket_pairs", shape.p_pairs, "a power of two, at most 4096");
+  shape.logs_grow = options.collecting_logs == 0;
+  if (!shape.logs_grow) shape.logs = options.collecting_logs;
+  shape.unit_pairs = options.media_unit / sizeof(Pair);
+  shape.d_pairs = d_pairs_of(options);
+  shape.p_pairs = p_pairs_of(options);
   shape.buckets = buckets_for(shape.p_pairs);
   assert(possible(shape));
   return shape;

@@ -13,17 +13,17 @@
 namespace perdix::detail::index::elimda {
 
 template <class K>
-WordIndex<K>::WordIndex(pool::IndexHandle handle, const IndexOptions& options, const Shape& shape)
+WordIndex<K>::WordIndex(pool::IndexHandle handle, const ElimDaOptions& options, const Shape& shape)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
       shape_(shape_of(pool_, root_)),
       hash_(shape_.seed),
-      code_(shape_, options.elimda.fingerprint_bits),
+      code_(shape_, options.fingerprint_bits),
       keys_(pool_),
       codec_(pool_, handle_.info().value_kind),
       volatile_caches_(pool_.pm().domain() != pm::Domain::cpu_cache),
-      cache_reservation_(CacheReservation::make(options.elimda.reserved_cache_ways)),
+      cache_reservation_(CacheReservation::make(options.reserved_cache_ways)),
       backup_(pool_, root_, shape_),
       logs_(pool_, root_, shape_),
       table_(pool_, root_, shape_),
@@ -42,7 +42,7 @@ WordIndex<K>::~WordIndex() {
 }
 
 template <class K>
-void WordIndex<K>::open(const IndexOptions& options) {
+void WordIndex<K>::open(const ElimDaOptions& options) {
   load_segments();
   backup_.open();
   const bool had_logs = pm::load(root_.log_area) != pm::kNull;

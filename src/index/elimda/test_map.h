@@ -95,7 +95,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   void close() { map_.reset(); }
 
   Shape shape_;
-  IndexOptions options_;
+  ElimDaOptions options_;
   std::optional<Map<K, V>> map_;
   pm::Offset root_ = pm::kNull;
 };

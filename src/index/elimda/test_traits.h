@@ -5,6 +5,7 @@
 
 #include "index/common/engine_traits.h"
 #include "index/elimda/elimda.h"
+#include "index/elimda/options.h"
 
 namespace perdix::detail::index::elimda {
 
@@ -13,6 +14,7 @@ struct TestTraits {
   using Index = ElimDa<K, V>;
 
   // Four logs of four pairs, buckets of 16 pairs in PM and 4 in DRAM, two in a segment.
+  static constexpr const auto& kOptions = elimda::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = 40,
@@ -22,8 +24,18 @@ struct TestTraits {
       .crowds = nullptr,
       .uses_background = false,
       .magic = "!EDASEG1",
-      .small = IndexOptions{.elimda = {4, 64, 4, 16}},
-      .growing = IndexOptions{.elimda = {0, 64, 4, 16}},
+      .small =
+          [] {
+            return IndexOptions{.named = {{"collecting_logs", "4"},
+                                          {"media_unit", "64"},
+                                          {"d_bucket_pairs", "4"},
+                                          {"p_bucket_pairs", "16"}}};
+          },
+      .growing =
+          [] {
+            return IndexOptions{
+                .named = {{"media_unit", "64"}, {"d_bucket_pairs", "4"}, {"p_bucket_pairs", "16"}}};
+          },
       .seeded = true,
   };
 };

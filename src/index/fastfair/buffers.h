@@ -151,7 +151,7 @@ bool WordTree<K>::Homes::has_word(const Seen& leaf, Word key) const {
 
 /// Opens the write buffers of a tree that has a log, or is to have one.
 template <class K>
-void WordTree<K>::open_buffers(const IndexOptions& options) {
+void WordTree<K>::open_buffers(const FastFairOptions& options) {
   const std::uint64_t budget = buffer_budget(options);
   if (head_ == nullptr || !has_log(pool_, head_->log, budget != 0)) return;
   const typename Buffers::Parts parts{pool_, keys_, codec_, latches_, pairs_};

@@ -18,10 +18,8 @@ namespace perdix::detail::index::fastfair {
 namespace {
 
 constexpr unsigned kFew = 6;  // a fanout that makes high trees
-constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
-                                 .technique = Technique::b};
-constexpr IndexOptions kOutOfPlace{.dram_budget = IndexOptions::kUnlimited,
-                                   .technique = Technique::bo};
+constexpr FastFairOptions kBuffered{.dram_budget = kUnlimited, .technique = Technique::b};
+constexpr FastFairOptions kOutOfPlace{.dram_budget = kUnlimited, .technique = Technique::bo};
 
 template <class Types>
 class FastFairBufferKinds : public testing::Test {};
@@ -48,7 +46,7 @@ std::vector<Node*> leaves_in(BufferedNumbers& tree) {
 }
 
 TEST(FastFairBuffers, HalfOfALeafWaitsInIt) {
-  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+  for (const FastFairOptions& options : {kBuffered, kOutOfPlace}) {
     BufferedNumbers tree(kCapacity, options);
     for (Number key = 0; key < kCapacity / 2; ++key) tree->put(key, key);
     Node* const leaf = &tree.root();
@@ -62,7 +60,7 @@ TEST(FastFairBuffers, HalfOfALeafWaitsInIt) {
 }
 
 TEST(FastFairBuffers, AscendingLoadFillsLeavesCompletely) {
-  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+  for (const FastFairOptions& options : {kBuffered, kOutOfPlace}) {
     BufferedNumbers tree(kCapacity, options);
     for (Number key = 0; key < 100 * kCapacity; ++key) tree->put(key, key);
     EXPECT_LE(tree->stats().leaves, 100U);
@@ -72,7 +70,7 @@ TEST(FastFairBuffers, AscendingLoadFillsLeavesCompletely) {
 
 TEST(FastFairBuffers, OtherLoadsFillHalfOrMore) {
   util::Random random(1);
-  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+  for (const FastFairOptions& options : {kBuffered, kOutOfPlace}) {
     BufferedNumbers tree(kCapacity, options);
     constexpr Number kKeys = 200 * kCapacity;
     for (Number i = 0; i < kKeys; ++i) tree->put(random(), i);
@@ -82,7 +80,7 @@ TEST(FastFairBuffers, OtherLoadsFillHalfOrMore) {
 }
 
 TEST(FastFairBuffers, EmptiedLeavesAreFreed) {
-  for (const IndexOptions& options : {kBuffered, kOutOfPlace}) {
+  for (const FastFairOptions& options : {kBuffered, kOutOfPlace}) {
     BufferedNumbers tree(kFew, options);
     for (unsigned order = 0; order < 3; ++order) {
       std::vector<Number> keys(2000);
@@ -126,7 +124,7 @@ TEST(FastFairBuffers, AnIndexThatExistsGetsThem) {
   add(0);
   EXPECT_EQ(tree.head(), nullptr);
   for (Number from = 1; from < 7; ++from) {
-    tree.set_options(from % 3 == 0 ? IndexOptions{} : from % 3 == 1 ? kBuffered : kOutOfPlace);
+    tree.set_options(from % 3 == 0 ? FastFairOptions{} : from % 3 == 1 ? kBuffered : kOutOfPlace);
     tree.reopen();
     ASSERT_NE(tree.head(), nullptr);
     expect_same(tree, model);

@@ -41,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include <perdix/fastfair.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"
@@ -104,13 +105,13 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   using Key = View<K>;
 
   /// Opens or creates the index behind the handle.
-  explicit WordTree(pool::IndexHandle handle, const IndexOptions& options = {});
+  explicit WordTree(pool::IndexHandle handle, const FastFairOptions& options = {});
 
   /// Opens or creates the tree below any word of the pool, which is 0 if there is none yet and
   /// which only the tree changes. `fanout`: entries with which a node is full, 4 to kCapacity; less
   /// than that is for tests that want high trees of few keys. 2^latch_bits latches, of a line each.
   WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout = kCapacity,
-           unsigned latch_bits = Latches::kBits, const IndexOptions& options = {});
+           unsigned latch_bits = Latches::kBits, const FastFairOptions& options = {});
 
   /// Frees all blocks of a tree that is being dropped and clears its root. Restartable: after a
   /// crash it continues where it was. No other thread uses the tree.
@@ -210,7 +211,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   };
   using Path = PathCache<Node, LowOf>;
 
-  void open_path(const IndexOptions& options);
+  void open_path(const FastFairOptions& options);
   Seen shortcut(Target target) const;
   Seen validated(Node* leaf, Target target) const;
   void add_to_path(const Seen& leaf) const;
@@ -344,7 +345,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   void require_resumed() const {
     if (buffers_ != nullptr) buffers_->require_resumed();
   }
-  void open_buffers(const IndexOptions& options);
+  void open_buffers(const FastFairOptions& options);
 
   // anew.h
   /// A leaf that is rewritten, the leaf before it and the node above. The latter two are null if
@@ -420,10 +421,10 @@ class Tree final : public TypedEngine<WordTree<K>, K, V> {
   using Base = TypedEngine<WordTree<K>, K, V>;
 
  public:
-  explicit Tree(pool::IndexHandle handle, const IndexOptions& options = {})
+  explicit Tree(pool::IndexHandle handle, const FastFairOptions& options = {})
       : Base(std::move(handle), options) {}
   Tree(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout = kCapacity,
-       unsigned latch_bits = Latches::kBits, const IndexOptions& options = {})
+       unsigned latch_bits = Latches::kBits, const FastFairOptions& options = {})
       : Base(pool, root, kKindOf<V>, fanout, latch_bits, options) {}
 };
 

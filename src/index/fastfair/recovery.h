@@ -14,7 +14,7 @@
 
 namespace perdix::detail::index::fastfair {
 
-inline bool wants_buffers(const IndexOptions& options) {
+inline bool wants_buffers(const FastFairOptions& options) {
   return options.technique != Technique::none && options.dram_budget != 0;
 }
 
@@ -23,7 +23,7 @@ inline void check_fanout([[maybe_unused]] unsigned fanout) {
 }
 
 template <class K>
-WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options)
+WordTree<K>::WordTree(pool::IndexHandle handle, const FastFairOptions& options)
     : WordTree(handle.pool(), handle.root(), handle.info().value_kind, kCapacity, Latches::kBits,
                options) {
   handle_ = std::move(handle);
@@ -31,7 +31,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options)
 
 template <class K>
 WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout,
-                      unsigned latch_bits, const IndexOptions& options)
+                      unsigned latch_bits, const FastFairOptions& options)
     : pool_(pool),
       root_(root_word(pool, root, wants_buffers(options))),
       head_(head_at(pool, pm::load(root))),

@@ -20,7 +20,7 @@ inline bool is_gone(const Node& leaf) { return pm::load(number_of(leaf)) == kGon
 
 /// Begins to fill the cached path. For a tree with one leaf it is then complete.
 template <class K>
-void WordTree<K>::open_path(const IndexOptions& options) {
+void WordTree<K>::open_path(const FastFairOptions& options) {
   const auto has_one_leaf = [this] {
     const epoch::Guard guard;
     const Node& top = root();

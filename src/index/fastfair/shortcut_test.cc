@@ -9,7 +9,7 @@ namespace {
 
 struct MakeFastFair {
   template <class K>
-  static auto index(const IndexOptions& options) {
+  static auto index(const FastFairOptions& options) {
     return std::make_unique<fastfair::TestTree<K, std::uint64_t>>(4, options);
   }
 };

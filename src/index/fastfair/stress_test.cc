@@ -18,7 +18,7 @@ TEST(FastFairStress, Strings) {
 
 /// Buffers for some leaves, which change hands.
 void run_with_buffers(Technique technique) {
-  const IndexOptions options{.dram_budget = 12'000, .technique = technique};
+  const FastFairOptions options{.dram_budget = 12'000, .technique = technique};
   StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, options).run();
   StressRun<TestTree<std::string, std::uint64_t>, std::string>(2 * kFanout, options).run();
 }
@@ -26,8 +26,7 @@ void run_with_buffers(Technique technique) {
 TEST(FastFairStress, MergesInPlace) { run_with_buffers(Technique::b); }
 TEST(FastFairStress, MergesOutOfPlace) { run_with_buffers(Technique::bo); }
 
-constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
-                               .technique = Technique::boc};
+constexpr FastFairOptions kCached{.dram_budget = kUnlimited, .technique = Technique::boc};
 
 TEST(FastFairStress, NumbersByTheCachedPath) {
   StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>(kFanout, kCached).run();

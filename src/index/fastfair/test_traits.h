@@ -5,6 +5,7 @@
 
 #include "index/common/engine_traits.h"
 #include "index/fastfair/fastfair.h"
+#include "index/fastfair/options.h"
 
 namespace perdix::detail::index::fastfair {
 
@@ -12,6 +13,7 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = FastFair<K, V>;
 
+  static constexpr const auto& kOptions = fastfair::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = kCapacity,
@@ -21,7 +23,10 @@ struct TestTraits {
       .crowds = nullptr,
       .uses_background = false,
       .magic = "FNODE1",
-      .buffered = IndexOptions{.dram_budget = 3000, .technique = Technique::boc},
+      .buffered =
+          [] {
+            return IndexOptions{.named = {{"dram_budget", "3000"}, {"technique", "boc"}}};
+          },
   };
 };
 

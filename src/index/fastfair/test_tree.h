@@ -15,13 +15,13 @@ class TestTree : public TestPool<TestTree<K, V>> {
  public:
   using TestPool<TestTree>::core;
 
-  explicit TestTree(unsigned fanout, const IndexOptions& options = {})
+  explicit TestTree(unsigned fanout, const FastFairOptions& options = {})
       : fanout_(fanout), options_(options) {
     open();
   }
 
   /// How it is opened from now on.
-  void set_options(const IndexOptions& options) { options_ = options; }
+  void set_options(const FastFairOptions& options) { options_ = options; }
 
   Tree<K, V>& operator*() { return *tree_; }
   Tree<K, V>* operator->() { return &*tree_; }
@@ -35,7 +35,7 @@ class TestTree : public TestPool<TestTree<K, V>> {
     close();
     open();
   }
-  void reopen_index(const IndexOptions& options) {
+  void reopen_index(const FastFairOptions& options) {
     options_ = options;
     reopen_index();
   }
@@ -58,7 +58,7 @@ class TestTree : public TestPool<TestTree<K, V>> {
   }
 
   const unsigned fanout_;
-  IndexOptions options_;
+  FastFairOptions options_;
   std::optional<pool::IndexHandle> handle_;
   std::optional<Tree<K, V>> tree_;
 };

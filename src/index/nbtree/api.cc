@@ -3,8 +3,10 @@
 
 #include <perdix/nbtree.h>
 
+#include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
 #include "index/nbtree/nbtree.h"
+#include "index/nbtree/options.h"
 
 namespace perdix {
 
@@ -16,15 +18,16 @@ template <class K>
 using Engine = WordTree<K>;
 
 constexpr std::array kEngines = {
-    pairs_engine<Engine>(kEngineName, {.ordered = true, .resumes = true})};
+    pairs_engine<Engine, kOptions>(kEngineName, {.ordered = true, .resumes = true})};
 
 }  // namespace
 extern const EngineSet engine_set = {kEngines};
 }  // namespace detail::index::nbtree
 
 template <Storable K, Storable V>
-NbTree<K, V>::NbTree(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : OrderedIndex<K, V>(pool, name, detail::index::nbtree::kEngines[0], options) {}
+NbTree<K, V>::NbTree(const Pool& pool, std::string_view name, const NbTreeOptions& options)
+    : OrderedIndex<K, V>(detail::index::open_words<detail::index::nbtree::Engine<K>, K>(
+          pool, name, detail::index::nbtree::kEngineName, kKindOf<V>, options)) {}
 
 template class NbTree<std::uint64_t, std::uint64_t>;
 template class NbTree<std::uint64_t, std::string>;

@@ -42,6 +42,7 @@
 #include <string>
 #include <utility>
 
+#include <perdix/nbtree.h>
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
@@ -77,7 +78,7 @@ class WordTree : public OrderedWordEngine<WordTree<K, Form>, K> {
 
   /// Opens or creates the index behind the handle. Its leaves' DRAM sides come back later
   /// (resumer.h).
-  explicit WordTree(pool::IndexHandle handle, const IndexOptions& options = {});
+  explicit WordTree(pool::IndexHandle handle, const NbTreeOptions& options = {});
   ~WordTree() override;
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a

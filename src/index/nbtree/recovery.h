@@ -70,7 +70,7 @@ Root& ready_root(pool::PoolCore& pool, const MetadataCopies& copies, std::uint64
 }
 
 template <class K, class Form>
-WordTree<K, Form>::WordTree(pool::IndexHandle handle, const IndexOptions& options)
+WordTree<K, Form>::WordTree(pool::IndexHandle handle, const NbTreeOptions& options)
     : handle_(std::move(handle)),
       entries_(pool(), handle_.info().value_kind),
       keys_(pool()),

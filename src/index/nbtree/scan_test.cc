@@ -88,10 +88,9 @@ TYPED_TEST(NbTreeScan, AnOrderDoesNotOutliveTheIndex) {
 
 TYPED_TEST(NbTreeScan, OrdersCountAsDramAndStayWithinTheirBudget) {
   constexpr std::uint64_t kKeys = 20'000;
-  for (const std::uint64_t budget :
-       {std::uint64_t{0}, std::uint64_t{9'000}, IndexOptions::kUnlimited}) {
+  for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{9'000}, kUnlimited}) {
     TestTree<TypeParam, std::uint64_t> tree;
-    IndexOptions options;
+    NbTreeOptions options;
     options.scan_budget = budget;
     tree.reopen(options);
     std::map<TypeParam, std::uint64_t> model;
@@ -105,7 +104,7 @@ TYPED_TEST(NbTreeScan, OrdersCountAsDramAndStayWithinTheirBudget) {
     const std::uint64_t taken = tree.dram_in_use() - before, leaves = tree->stats().leaves;
     std::uint64_t kept = 0;
     for (const auto& [key, value] : model) kept += tree->order_kept(key) ? 1 : 0;
-    if (budget == IndexOptions::kUnlimited) {
+    if (budget == kUnlimited) {
       EXPECT_EQ(kept, kKeys);
       EXPECT_GE(taken, kKeys);
       EXPECT_LE(taken, kKeys + 80 * leaves + 32768) << "the table has pages of 4 KiB";

@@ -6,6 +6,7 @@
 #include "index/common/engine_traits.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/nbtree.h"
+#include "index/nbtree/options.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -13,6 +14,7 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = NbTree<K, V>;
 
+  static constexpr const auto& kOptions = nbtree::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = kSmallCapacity,

@@ -27,14 +27,14 @@ class TestTree : public TestPool<TestTree<K, V>> {
   Tree<K, V>& operator*() { return *tree_; }
   Tree<K, V>* operator->() { return &*tree_; }
 
-  void reopen(const IndexOptions& options = {}) {
+  void reopen(const NbTreeOptions& options = {}) {
     this->reopen_pool();
     open(options);
   }
 
   /// Opened a moment ago: all leaves are cold until they are needed.
   void reopen_cold() {
-    IndexOptions options;
+    NbTreeOptions options;
     options.resume_in_background = false;
     reopen(options);
   }
@@ -74,7 +74,7 @@ class TestTree : public TestPool<TestTree<K, V>> {
  private:
   friend class TestPool<TestTree>;
 
-  void open(const IndexOptions& options = {}) {
+  void open(const NbTreeOptions& options = {}) {
     auto handle = core().open_index("t", kEngineName, kKindOf<K>, kKindOf<V>);
     std::uint64_t& root = handle.root();
     tree_.emplace(std::move(handle), options);

@@ -22,7 +22,7 @@ class TestVariant : public TestPool<TestVariant<Form>> {
   /// `cold`: a leaf comes back when it is needed, and not before.
   void reopen(bool cold) {
     this->reopen_pool();
-    IndexOptions options;
+    NbTreeOptions options;
     options.resume_in_background = !cold;
     open(options);
   }
@@ -30,7 +30,7 @@ class TestVariant : public TestPool<TestVariant<Form>> {
  private:
   friend class TestPool<TestVariant>;
 
-  void open(const IndexOptions& options = {}) {
+  void open(const NbTreeOptions& options = {}) {
     constexpr Kind kNumber = kKindOf<std::uint64_t>;
     tree_.emplace(core().open_index("t", kEngineName, kNumber, kNumber), options);
   }

@@ -12,7 +12,7 @@
 // Thread-safe, but for building the top layer.
 #pragma once
 
-#include <perdix/types.h>
+#include <perdix/nbtree.h>
 
 #include "epoch/reclaimer.h"
 #include "index/nbtree/cold_leaves.h"
@@ -34,7 +34,7 @@ namespace perdix::detail::index::nbtree {
 template <class K>
 struct Upkeep {
   Upkeep(pool::PoolCore& pool, Root& root, const EntryProtocol<K>& entries,
-         const MetadataCopies& copies, const IndexOptions& options)
+         const MetadataCopies& copies, const NbTreeOptions& options)
       : memory(pool, options.scan_budget),
         drain{pool.reclaimer()},
         top(

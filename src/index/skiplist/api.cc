@@ -3,21 +3,24 @@
 
 #include <perdix/skiplist.h>
 
+#include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
+#include "index/skiplist/options.h"
 #include "index/skiplist/skiplist.h"
 
 namespace perdix {
 
 namespace detail::index::skiplist {
 namespace {
-constexpr std::array kEngines = {pairs_engine<WordList>(kEngineName, {.ordered = true})};
+constexpr std::array kEngines = {pairs_engine<WordList, kOptions>(kEngineName, {.ordered = true})};
 }
 extern const EngineSet engine_set = {kEngines};
 }  // namespace detail::index::skiplist
 
 template <Storable K, Storable V>
-SkipList<K, V>::SkipList(const Pool& pool, std::string_view name, const IndexOptions& options)
-    : OrderedIndex<K, V>(pool, name, detail::index::skiplist::kEngines[0], options) {}
+SkipList<K, V>::SkipList(const Pool& pool, std::string_view name, const SkipListOptions& options)
+    : OrderedIndex<K, V>(detail::index::open_words<detail::index::skiplist::WordList<K>, K>(
+          pool, name, detail::index::skiplist::kEngineName, kKindOf<V>, options)) {}
 
 template class SkipList<std::uint64_t, std::uint64_t>;
 template class SkipList<std::uint64_t, std::string>;

@@ -203,7 +203,7 @@ std::optional<bool> WordList<K>::erase_bare_owner(Key key, const NewValue* expec
 
 /// Opens the write buffers of a list that has a log, or is to have one.
 template <class K>
-void WordList<K>::open_buffers(const IndexOptions& options) {
+void WordList<K>::open_buffers(const SkipListOptions& options) {
   const std::uint64_t budget = buffer_budget(options);
   if (!has_log(pool_, log_of(head_), budget != 0)) return;
   // Few where the budget is small, since they are part of the DRAM that buffers take.

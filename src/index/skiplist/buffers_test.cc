@@ -17,8 +17,7 @@
 namespace perdix::detail::index::skiplist {
 namespace {
 
-constexpr IndexOptions kBuffered{.dram_budget = IndexOptions::kUnlimited,
-                                 .technique = Technique::b};
+constexpr SkipListOptions kBuffered{.dram_budget = kUnlimited, .technique = Technique::b};
 constexpr unsigned kPairs = BufferShape::kPairs;
 
 template <class Types>
@@ -49,7 +48,7 @@ class SkipListOwner : public testing::Test {
  protected:
   static constexpr unsigned kBehind = 6;
 
-  SkipListOwner() : list_(IndexOptions{}), keys_(tall_node_range(kBehind)) {
+  SkipListOwner() : list_(SkipListOptions{}), keys_(tall_node_range(kBehind)) {
     for (const Number key : keys_of_height(2, 3, keys_.back() + 1000)) put(key);
     put(keys_[0]);
     EXPECT_TRUE(list_.is_in(keys_[0], kTall - 1));
@@ -118,7 +117,7 @@ TEST(SkipListBuffers, AHollowNodeThatACrashHasKept) {
   for (unsigned levels = 1; levels <= kTall; ++levels) {
     for (const unsigned first : {0U, 1U}) {
       Numbers list(kBuffered);
-      list.reopen_index(IndexOptions{});  // there is a log, and all pairs come into the list
+      list.reopen_index(SkipListOptions{});  // there is a log, and all pairs come into the list
       std::map<Number, Number> model;
       const auto put = [&](Number key) { list->put(key, key), model[key] = key; };
       for (const Number key : keys_of_height(2, 3, keys.back() + 1000)) put(key);
@@ -160,7 +159,7 @@ TEST(SkipListBuffers, SixteenPairsWaitInOne) {
 /// As without buffers: heights follow from the keys.
 TEST(SkipListBuffers, TallNodesComeIntoTheirLevels) {
   for (const Technique technique : {Technique::b, Technique::bo, Technique::boc}) {
-    Numbers list({.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    Numbers list({.dram_budget = kUnlimited, .technique = technique});
     util::Random random(1);
     for (Number i = 0; i < 20'000; ++i) list->put(random(), i);
     const auto tall = static_cast<double>(list.nodes(kTall - 1).size());
@@ -179,7 +178,7 @@ TEST(SkipListBuffers, AnIndexThatExistsGetsThem) {
   add(0);
   EXPECT_EQ(log_of(list.head()), 0U);
   for (Number from = 1; from < 7; ++from) {
-    list.set_options(from % 3 == 0 ? IndexOptions{} : kBuffered);
+    list.set_options(from % 3 == 0 ? SkipListOptions{} : kBuffered);
     list.reopen();
     ASSERT_NE(log_of(list.head()), 0U);
     expect_same(list, model);

@@ -30,7 +30,7 @@ inline Node& open_head(pool::PoolCore& pool, std::uint64_t& root) {
 }
 
 template <class K>
-WordList<K>::WordList(pool::IndexHandle handle, const IndexOptions& options, std::uint64_t seed)
+WordList<K>::WordList(pool::IndexHandle handle, const SkipListOptions& options, std::uint64_t seed)
     : handle_(std::move(handle)),
       pool_(handle_.pool()),
       head_(open_head(pool_, handle_.root())),

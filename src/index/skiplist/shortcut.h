@@ -13,7 +13,7 @@ namespace perdix::detail::index::skiplist {
 /// Begins to fill the cached path. For a list without tall nodes it is then complete, for others
 /// later.
 template <class K>
-void WordList<K>::open_path(const IndexOptions& options) {
+void WordList<K>::open_path(const SkipListOptions& options) {
   const auto fill = [this](const std::stop_token& stop) {
     path_->template fill<K>(stop, [this](K& position) { return fill_some(position); });
   };

@@ -9,7 +9,7 @@ namespace {
 
 struct MakeSkipList {
   template <class K>
-  static auto index(const IndexOptions& options) {
+  static auto index(const SkipListOptions& options) {
     return std::make_unique<skiplist::TestList<K, std::uint64_t>>(options);
   }
 };

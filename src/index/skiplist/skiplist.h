@@ -44,6 +44,7 @@
 #include <string_view>
 #include <utility>
 
+#include <perdix/skiplist.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"
@@ -79,11 +80,11 @@ class WordList : public OrderedWordEngine<WordList<K>, K> {
   using Key = View<K>;
 
   /// Opens or creates the index behind the handle.
-  explicit WordList(pool::IndexHandle handle, const IndexOptions& options = {})
+  explicit WordList(pool::IndexHandle handle, const SkipListOptions& options = {})
       : WordList(std::move(handle), options, draw_hash_seed()) {}
 
   /// With the seed of the hashes that decide on the heights of nodes: tests choose keys by them.
-  WordList(pool::IndexHandle handle, const IndexOptions& options, std::uint64_t seed);
+  WordList(pool::IndexHandle handle, const SkipListOptions& options, std::uint64_t seed);
 
   /// Frees all blocks of a list that is being dropped and clears its root. Restartable: after a
   /// crash it goes on where it was. No other thread uses the list.
@@ -218,7 +219,7 @@ class WordList : public OrderedWordEngine<WordList<K>, K> {
   };
   using NodePath = PathCache<Node, KeyOf>;
 
-  void open_path(const IndexOptions& options);
+  void open_path(const SkipListOptions& options);
   Node* shortcut(Bound bound) const;
   Node* validated(Node* tall, Bound bound) const;
   bool add_to_path(Node& node) const;
@@ -341,7 +342,7 @@ class WordList : public OrderedWordEngine<WordList<K>, K> {
   void require_resumed() const {
     if (buffers_ != nullptr) buffers_->require_resumed();
   }
-  void open_buffers(const IndexOptions& options);
+  void open_buffers(const SkipListOptions& options);
 
   // buffer_merge.h
   /// Tall nodes that a merge has put into levels 0 and 1, and that raise_all() puts into the

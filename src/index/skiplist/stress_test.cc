@@ -21,8 +21,7 @@ constexpr unsigned kThreads = 4;
 TEST(SkipListStress, Numbers) { StressRun<TestList<Number, Number>, Number>().run(); }
 TEST(SkipListStress, Strings) { StressRun<TestList<std::string, Number>, std::string>().run(); }
 
-constexpr IndexOptions kCached{.dram_budget = IndexOptions::kUnlimited,
-                               .technique = Technique::boc};
+constexpr SkipListOptions kCached{.dram_budget = kUnlimited, .technique = Technique::boc};
 
 TEST(SkipListStress, NumbersByTheCachedPath) {
   StressRun<TestList<Number, Number>, Number>(kCached).run();
@@ -32,7 +31,7 @@ TEST(SkipListStress, StringsByTheCachedPath) {
 }
 
 /// Of all techniques: a budget for a few ranges, so that buffers also change hands.
-constexpr IndexOptions kBufferedInLittle{.dram_budget = 4000, .technique = Technique::b};
+constexpr SkipListOptions kBufferedInLittle{.dram_budget = 4000, .technique = Technique::b};
 
 TEST(SkipListStress, NumbersWithBuffers) {
   StressRun<TestList<Number, Number>, Number>(kBufferedInLittle).run();
@@ -42,7 +41,7 @@ TEST(SkipListStress, StringsWithBuffers) {
 }
 
 TEST(SkipListStress, ScansBesideWritersWithBuffers) {
-  for (const IndexOptions& options : {kCached, kBufferedInLittle}) {
+  for (const SkipListOptions& options : {kCached, kBufferedInLittle}) {
     TestList<Number, Number> list(options);
     scan_beside_writers<Number>(list, 40000);
     list.expect_sound_pool();
@@ -57,7 +56,7 @@ TEST(SkipListStress, ScansBesideWriters) {
 
 /// All threads insert keys of high towers and erase them again: each insert that returns true has
 /// one erase, and no level keeps a node that is gone.
-void one_of_several_inserts_wins(const IndexOptions& options) {
+void one_of_several_inserts_wins(const SkipListOptions& options) {
   constexpr Number kRounds = 20000, kShared = 12;
   Numbers list(options);
   const std::vector<Number> keys = keys_of_height(4, kShared);

@@ -24,7 +24,7 @@ class TestList : public TestPool<TestList<K, V>> {
  public:
   using TestPool<TestList>::core;
 
-  explicit TestList(const IndexOptions& options = {}) : options_(options) { open(); }
+  explicit TestList(const SkipListOptions& options = {}) : options_(options) { open(); }
 
   List<K, V>& operator*() { return *list_; }
   List<K, V>* operator->() { return &*list_; }
@@ -37,12 +37,12 @@ class TestList : public TestPool<TestList<K, V>> {
     close();
     open();
   }
-  void reopen_index(const IndexOptions& options) {
+  void reopen_index(const SkipListOptions& options) {
     options_ = options;
     reopen_index();
   }
   /// From the next opening on.
-  void set_options(const IndexOptions& options) { options_ = options; }
+  void set_options(const SkipListOptions& options) { options_ = options; }
 
   Node& head() { return checked_head(core(), root_); }
 
@@ -108,7 +108,7 @@ class TestList : public TestPool<TestList<K, V>> {
   }
   void close() { list_.reset(); }
 
-  IndexOptions options_;
+  SkipListOptions options_;
   std::optional<List<K, V>> list_;
   pm::Offset root_ = pm::kNull;
 };

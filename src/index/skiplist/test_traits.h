@@ -6,6 +6,7 @@
 #include <perdix/skiplist.h>
 
 #include "index/common/engine_traits.h"
+#include "index/skiplist/options.h"
 #include "index/skiplist/skiplist.h"
 
 namespace perdix::detail::index::skiplist {
@@ -20,6 +21,7 @@ struct TestTraits {
 
   // It has no leaves, nor anything else that fills or empties: numbers of pairs that make two to
   // five levels.
+  static constexpr const auto& kOptions = skiplist::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = 16,
@@ -29,7 +31,10 @@ struct TestTraits {
       .crowds = tall,
       .uses_background = false,
       .magic = "SNODE1",
-      .buffered = IndexOptions{.dram_budget = 20'000, .technique = Technique::boc},
+      .buffered =
+          [] {
+            return IndexOptions{.named = {{"dram_budget", "20000"}, {"technique", "boc"}}};
+          },
       .seeded = true,
   };
 };

@@ -157,7 +157,7 @@ class HintedTree : public TestPool<HintedTree> {
   explicit HintedTree(std::uint64_t budget) : budget_(budget) { open(); }
 
   void open() {
-    IndexOptions options;
+    SpTreeOptions options;
     options.dram_budget = budget_;
     tree_.emplace(core().open_index("t", kEngineName, Kind::u64, Kind::u64), options);
   }
@@ -192,7 +192,7 @@ void fill(HintedTree::Tree& tree) {
 }
 
 TEST(HintedTree, HasHintsThatAreMostlyRightWhereThereAreBuffers) {
-  HintedTree tree(IndexOptions::kUnlimited);
+  HintedTree tree(kUnlimited);
   EXPECT_EQ(tree.hinted(), 0);
   fill(*tree);
   EXPECT_GT(tree.hinted(), 0.6);
@@ -208,7 +208,7 @@ TEST(HintedTree, HasNoneWhereThereAreNoBuffers) {
 }
 
 TEST(HintedTree, KeysInClustersAreFoundWithoutHints) {
-  HintedTree tree(IndexOptions::kUnlimited);
+  HintedTree tree(kUnlimited);
   constexpr std::uint64_t kClusters = 8, kKeys = 700'000;
   const auto key_of = [](std::uint64_t i) { return (i % kClusters << 61) + i / kClusters * 3; };
   for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(key_of(i), i);

@@ -37,8 +37,8 @@ T number_or_text(std::uint64_t number) {
   }
 }
 
-IndexOptions log_options(std::uint64_t dram_budget, bool in_background = true) {
-  IndexOptions options;
+SpTreeOptions log_options(std::uint64_t dram_budget, bool in_background = true) {
+  SpTreeOptions options;
   options.dram_budget = dram_budget;
   options.resume_in_background = in_background;
   return options;
@@ -54,7 +54,7 @@ class LogSpaceTest : public testing::Test {
 
   /// The index "t", with buffers for all leaves unless another budget is given.
   template <class K, class V>
-  detail::index::sptree::Tree<K, V> open(std::uint64_t budget = IndexOptions::kUnlimited) {
+  detail::index::sptree::Tree<K, V> open(std::uint64_t budget = kUnlimited) {
     return detail::index::sptree::Tree<K, V>(
         pool_->core()->open_index("t", kEngineName, kKindOf<K>, kKindOf<V>), log_options(budget));
   }
@@ -216,7 +216,7 @@ TEST_F(LogSpaceTest, WritesOfFewKeysKeepTheLogShort) {
   for (std::uint64_t first = 0; first < 4; ++first) {
     Pool& pool = create();
     {
-      SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(IndexOptions::kUnlimited));
+      SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(kUnlimited));
       for (std::uint64_t i = 0; i < 400'000; ++i) {
         const std::uint64_t key = 1000 * first + i % 8;
         if (i / 8 % 2 == 0) tree.put(key, i);
@@ -235,14 +235,13 @@ TEST_F(LogSpaceTest, LongWritingWithoutTheBackgroundKeepsTheLogShort) {
   Pool& pool = create();
   constexpr std::uint64_t kKeys = 300'000;
   {
-    SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(IndexOptions::kUnlimited));
+    SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(kUnlimited));
     detail::util::Random random(1);
     for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(random(), i);
   }
   reopen();
   {
-    SpTree<std::uint64_t, std::uint64_t> tree(pool, "t",
-                                              log_options(IndexOptions::kUnlimited, false));
+    SpTree<std::uint64_t, std::uint64_t> tree(pool, "t", log_options(kUnlimited, false));
     for (std::uint64_t i = 0; i < 400'000; ++i) {
       if (i / 8 % 2 == 0) tree.put(i % 8, i);
       if (i / 8 % 2 == 1) tree.erase(i % 8);
@@ -284,8 +283,8 @@ class BudgetTest : public LogSpaceTest, public testing::WithParamInterface<std::
 // At the first opening with it, not only at the one after.
 TEST_P(BudgetTest, ASmallerBudgetIsHonoured) {
   const std::uint64_t with_none = bytes_after(0, 0);
-  const std::uint64_t with_all = bytes_after(IndexOptions::kUnlimited, IndexOptions::kUnlimited);
-  const std::uint64_t shrunk = bytes_after(IndexOptions::kUnlimited, 0);
+  const std::uint64_t with_all = bytes_after(kUnlimited, kUnlimited);
+  const std::uint64_t shrunk = bytes_after(kUnlimited, 0);
   // Leaves that lack slots for what their buffers hold need those until they have been split.
   EXPECT_LT(shrunk, with_none + (with_all - with_none) / 3);
 }
@@ -308,7 +307,7 @@ TEST_F(LogSpaceTest, AnEmptiedIndexOfOneLeafKeepsNoLogWithoutBuffers) {
 }
 
 TEST_F(LogSpaceTest, StatisticsKnowLargeValuesThatWereUpdated) {
-  for (const std::uint64_t budget : {std::uint64_t{0}, IndexOptions::kUnlimited}) {
+  for (const std::uint64_t budget : {std::uint64_t{0}, kUnlimited}) {
     Pool& pool = create();
     std::uint64_t before = 0;
     {
@@ -329,7 +328,7 @@ TEST_F(LogSpaceTest, StatisticsKnowLargeValuesThatWereUpdated) {
 // Segments of a log that holds nothing keep no chunk from large values.
 TEST_F(LogSpaceTest, ALargeValueFitsWhereManySmallOnesWere) {
   Pool& pool = create(64 * kMiB);
-  SpTree<std::uint64_t, std::string> tree(pool, "t", log_options(IndexOptions::kUnlimited));
+  SpTree<std::uint64_t, std::string> tree(pool, "t", log_options(kUnlimited));
   const auto fill_and_erase = [&](std::size_t size) {
     std::uint64_t count = 0;
     try {

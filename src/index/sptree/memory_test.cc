@@ -96,7 +96,7 @@ class MemoryTree : public TestPool<MemoryTree<K>> {
   explicit MemoryTree(std::uint64_t budget) : budget_(budget) { open(); }
 
   void open() {
-    IndexOptions options;
+    SpTreeOptions options;
     options.dram_budget = budget_;
     options.resume_in_background = false;
     tree_.emplace(this->core().open_index("t", kEngineName, kKindOf<K>, Kind::bytes), options);
@@ -188,15 +188,13 @@ TYPED_TEST_SUITE(MemoryTest, Kinds);
 
 TYPED_TEST(MemoryTest, ACallThatThrowsHasChangedNothing) { this->run(0); }
 
-TYPED_TEST(MemoryTest, ACallThatThrowsHasChangedNothingWithBuffers) {
-  this->run(IndexOptions::kUnlimited);
-}
+TYPED_TEST(MemoryTest, ACallThatThrowsHasChangedNothingWithBuffers) { this->run(kUnlimited); }
 
 // A thread that stands still while it makes a leaf warm, for lack of a processor for example, keeps
 // others only from the leaves of the same cold range. If it kept them from more, this would not
 // end.
 TEST(ColdLeaves, OfOtherGapsDoNotWaitForAThreadThatStandsStill) {
-  MemoryTree<std::uint64_t> tree(IndexOptions::kUnlimited);
+  MemoryTree<std::uint64_t> tree(kUnlimited);
   constexpr std::uint64_t kKeys = 20'000;
   for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(2 * i, "value");
   // Each leaf has something in the log, for which memory is needed when it comes back.

@@ -31,7 +31,7 @@ class NodeHints {
   static constexpr std::uint64_t share_of(std::uint64_t budget) {
     if constexpr (!Codec<K>::kInline) return 0;
     constexpr std::uint64_t kShare = 16;
-    return budget == IndexOptions::kUnlimited ? budget : budget / kShare;
+    return budget == kUnlimited ? budget : budget / kShare;
   }
 
   /// As Hints::set_budget().

@@ -31,7 +31,7 @@ class PrefixTree : public TestPool<PrefixTree> {
   explicit PrefixTree(std::uint64_t budget) : budget_(budget) { open(); }
 
   void open() {
-    IndexOptions options;
+    SpTreeOptions options;
     options.dram_budget = budget_;
     options.resume_in_background = false;
     tree_.emplace(core().open_index("t", kEngineName, Kind::bytes, Kind::u64), options);
@@ -129,7 +129,7 @@ std::string name_of(const testing::TestParamInfo<Shape>& shape) {
   return fmt::format("{}{}", shape.param.common, shape.param.budget == 0 ? "" : "Buffered");
 }
 
-constexpr std::uint64_t kAll = IndexOptions::kUnlimited;
+constexpr std::uint64_t kAll = kUnlimited;
 INSTANTIATE_TEST_SUITE_P(Bytes, PrefixTest,
                          testing::Values(Shape{8, 0}, Shape{31, 0}, Shape{32, 0}, Shape{33, 0},
                                          Shape{37, kAll}, Shape{64, 0}, Shape{300, kAll},

@@ -22,7 +22,7 @@
 namespace perdix::detail::index::sptree {
 
 template <class K>
-WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options,
+WordTree<K>::WordTree(pool::IndexHandle handle, const SpTreeOptions& options,
                       const wal::Log::Limits& log_limits)
     : handle_(std::move(handle)),
       leaves_(pool(), handle_.info().value_kind),
@@ -57,7 +57,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options,
 template <class K>
 void WordTree<K>::open_log(pm::Offset log, std::uint64_t budget) {
   const std::uint64_t of_hints = NodeHints<K>::share_of(budget);
-  const bool unlimited = budget == IndexOptions::kUnlimited;
+  const bool unlimited = budget == kUnlimited;
   hints_.set_budget(of_hints);
   buffers_.open_log(pool(), log, unlimited ? budget : budget - of_hints);
 }

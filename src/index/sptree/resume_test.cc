@@ -24,8 +24,8 @@ using BackupOf = detail::index::sptree::BackupOf<std::uint64_t>;
 using detail::index::sptree::kLeafPairs;
 using Numbers = std::map<std::uint64_t, std::uint64_t>;
 
-IndexOptions options_with(std::uint64_t dram_budget, bool in_background = false) {
-  IndexOptions options;
+SpTreeOptions options_with(std::uint64_t dram_budget, bool in_background = false) {
+  SpTreeOptions options;
   options.dram_budget = dram_budget;
   options.resume_in_background = in_background;
   return options;
@@ -236,11 +236,10 @@ TEST_P(ResumeTest, ABackupThatLeadsAstrayIsAnError) {
 
 std::string name_of(const testing::TestParamInfo<std::uint64_t>& budget) {
   if (budget.param == 0) return "none";
-  return budget.param == IndexOptions::kUnlimited ? "all" : "some";
+  return budget.param == kUnlimited ? "all" : "some";
 }
 
-INSTANTIATE_TEST_SUITE_P(Buffers, ResumeTest,
-                         testing::Values(0, 32 * 576, IndexOptions::kUnlimited), name_of);
+INSTANTIATE_TEST_SUITE_P(Buffers, ResumeTest, testing::Values(0, 32 * 576, kUnlimited), name_of);
 
 }  // namespace
 }  // namespace perdix

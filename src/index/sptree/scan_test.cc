@@ -121,7 +121,7 @@ TEST(SpTreeScanNodes, ANodeDoesNotInheritAnOrder) {
 }
 
 TYPED_TEST(SpTreeScan, WhatTheBufferHasIsMergedIntoTheOrder) {
-  ScanTree<TypeParam> tree(IndexOptions::kUnlimited);
+  ScanTree<TypeParam> tree(kUnlimited);
   std::map<TypeParam, std::uint64_t> model;
   for (std::uint64_t i = 0; i < 50; ++i) tree->put(this->key(10 * i), model[this->key(10 * i)] = i);
   this->scan_all(tree, model);
@@ -153,8 +153,7 @@ TYPED_TEST(SpTreeScan, AnOrderDoesNotOutliveTheIndex) {
 
 TYPED_TEST(SpTreeScan, OrdersCountAsDramAndStayWithinTheirBudget) {
   constexpr std::uint64_t kKeys = 20'000;
-  for (const std::uint64_t budget :
-       {std::uint64_t{0}, std::uint64_t{9'000}, IndexOptions::kUnlimited}) {
+  for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{9'000}, kUnlimited}) {
     ScanTree<TypeParam> tree(0, budget);
     std::map<TypeParam, std::uint64_t> model;
     for (std::uint64_t i = 0; i < kKeys; ++i) {
@@ -169,7 +168,7 @@ TYPED_TEST(SpTreeScan, OrdersCountAsDramAndStayWithinTheirBudget) {
     const std::uint64_t taken = stats.dram_bytes - before;
     std::uint64_t kept = 0;
     for (const auto& [key, value] : model) kept += tree->order_kept(key) ? 1 : 0;
-    if (budget == IndexOptions::kUnlimited) {
+    if (budget == kUnlimited) {
       EXPECT_EQ(kept, kKeys);
       EXPECT_GE(taken, kKeys);
       EXPECT_LE(taken, kKeys + 32 * stats.leaves + 8192);

@@ -41,6 +41,7 @@
 #include <string_view>
 #include <utility>
 
+#include <perdix/sptree.h>
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
@@ -80,7 +81,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
 
   /// Opens or creates the index behind the handle. Its DRAM layers come back later (resumer.h).
   /// `log_limits`: for tests; `bytes` follows from the budget.
-  explicit WordTree(pool::IndexHandle handle, const IndexOptions& options = {},
+  explicit WordTree(pool::IndexHandle handle, const SpTreeOptions& options = {},
                     const wal::Log::Limits& log_limits = {0});
 
   /// Frees all blocks of an index that is being dropped and clears its root. Restartable: after a

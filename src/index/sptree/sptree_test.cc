@@ -117,7 +117,7 @@ TEST_F(SpTreeTest, LongCommonPrefixesGiveShortBounds) {
 TEST_F(SpTreeTest, BuffersTakeDramUpToTheBudget) {
   constexpr std::uint64_t kKeys = 1000 * kLeafPairs;
   const auto dram = [&](const std::string& name, std::uint64_t budget) {
-    SpTree<std::uint64_t, std::uint64_t> tree(pool_, name, IndexOptions{budget});
+    SpTree<std::uint64_t, std::uint64_t> tree(pool_, name, SpTreeOptions{budget});
     std::mt19937_64 generator(3);
     for (std::uint64_t i = 0; i < kKeys; ++i) tree.put(generator(), i);
     expect_sound(tree);
@@ -126,7 +126,7 @@ TEST_F(SpTreeTest, BuffersTakeDramUpToTheBudget) {
   };
   const std::uint64_t none = dram("none", 0);
   const std::uint64_t some = dram("some", 100'000);
-  const std::uint64_t all = dram("all", IndexOptions::kUnlimited);
+  const std::uint64_t all = dram("all", kUnlimited);
   EXPECT_GT(some, none);
   EXPECT_LT(some, none + 200'000) << "buffers come in slabs";
   EXPECT_GT(all, some + 200'000);
@@ -135,7 +135,7 @@ TEST_F(SpTreeTest, BuffersTakeDramUpToTheBudget) {
 TEST_F(SpTreeTest, BufferedPairsSurviveReopeningWithoutABudget) {
   std::set<std::uint64_t> expected;
   {
-    SpTree<std::uint64_t, std::string> tree(pool_, "t", IndexOptions{IndexOptions::kUnlimited});
+    SpTree<std::uint64_t, std::string> tree(pool_, "t", SpTreeOptions{kUnlimited});
     std::mt19937_64 generator(4);
     for (int i = 0; i < 3000; ++i) {
       const std::uint64_t key = generator() % 2000;
@@ -165,7 +165,7 @@ TEST_F(SpTreeTest, BufferedPairsSurviveReopeningWithoutABudget) {
 TEST_F(SpTreeTest, AReaderMayLoseTheBufferThatItLooksAt) {
   SpTree<std::uint64_t, std::uint64_t> tree(
       pool_, "t",
-      IndexOptions{
+      SpTreeOptions{
           sizeof(detail::index::sptree::WriteBuffer<detail::index::sptree::Mnode<std::uint64_t>>)});
   constexpr std::uint64_t kFar = std::uint64_t{1} << 32, kFew = 8;
   constexpr int kTurn = 2048;  // long enough for the other leaf to count as cold
@@ -189,7 +189,7 @@ TEST_F(SpTreeTest, AReaderMayLoseTheBufferThatItLooksAt) {
 // A leaf that is not written to any more would keep its records in the log without end, and all
 // that came after them, if the maintenance did not clean up.
 TEST_F(SpTreeTest, TheLogStaysShortThoughSomeLeavesAreNeverWrittenToAgain) {
-  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t", IndexOptions{100'000});  // log: 2 MiB
+  SpTree<std::uint64_t, std::uint64_t> tree(pool_, "t", SpTreeOptions{100'000});  // log: 2 MiB
   std::mt19937_64 generator(5);
   constexpr std::uint64_t kQuiet = std::uint64_t{1} << 32;
   for (int i = 0; i < 5000; ++i) tree.put(kQuiet + generator() % kQuiet, 0);

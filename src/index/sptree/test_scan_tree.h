@@ -15,8 +15,7 @@ class ScanTree : public TestPool<ScanTree<K>> {
  public:
   using Tree = sptree::Tree<K, std::uint64_t>;
 
-  explicit ScanTree(std::uint64_t buffers = 0,
-                    std::uint64_t scan_budget = IndexOptions::kUnlimited) {
+  explicit ScanTree(std::uint64_t buffers = 0, std::uint64_t scan_budget = kUnlimited) {
     options_.dram_budget = buffers;
     options_.scan_budget = scan_budget;
     open();
@@ -38,12 +37,11 @@ class ScanTree : public TestPool<ScanTree<K>> {
   }
   void close() { tree_.reset(); }
 
-  IndexOptions options_;
+  SpTreeOptions options_;
   std::optional<Tree> tree_;
 };
 
 /// Budgets of write buffers: none, two of them, one for each leaf.
-inline constexpr std::uint64_t kScanBudgets[] = {0, 2 * sizeof(WriteBuffer<int>),
-                                                 IndexOptions::kUnlimited};
+inline constexpr std::uint64_t kScanBudgets[] = {0, 2 * sizeof(WriteBuffer<int>), kUnlimited};
 
 }  // namespace perdix::detail::index::sptree

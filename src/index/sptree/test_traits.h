@@ -5,6 +5,7 @@
 
 #include "index/common/engine_traits.h"
 #include "index/sptree/filter.h"
+#include "index/sptree/options.h"
 #include "index/sptree/sptree.h"
 
 namespace perdix::detail::index::sptree {
@@ -13,6 +14,7 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = SpTree<K, V>;
 
+  static constexpr const auto& kOptions = sptree::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
       .full = kLeafPairs,
@@ -22,7 +24,10 @@ struct TestTraits {
       .crowds = [](Hash16 hash) { return column(hash) == 0; },
       .uses_background = true,
       .magic = "PSPLEAF2",
-      .buffered = IndexOptions{.dram_budget = 16 << 10},
+      .buffered =
+          [] {
+            return IndexOptions{.named = {{"dram_budget", "16K"}}};
+          },
   };
 };
 

@@ -52,8 +52,8 @@ class StressTree : public TestPool<StressTree<K>> {
   StressTree() { open(); }
 
   void open() {
-    IndexOptions options;
-    options.dram_budget = opened_ % 2 == 0 ? 0 : IndexOptions::kUnlimited;
+    SpTreeOptions options;
+    options.dram_budget = opened_ % 2 == 0 ? 0 : kUnlimited;
     options.resume_in_background = opened_ % 3 != 0;
     ++opened_;
     tree_.emplace(this->core().open_index("t", kEngineName, kKindOf<K>, Kind::u64), options);

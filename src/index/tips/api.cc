@@ -3,8 +3,10 @@
 
 #include <perdix/tips.h>
 
+#include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
 #include "index/tips/core.h"
+#include "index/tips/options.h"
 #include "index/tips/plugins.h"
 #include "index/tips/tips.h"
 
@@ -14,13 +16,14 @@ namespace detail::index::tips {
 namespace {
 
 constexpr std::array kEngines = {
-    pairs_engine<Map>(kHashEngine, {}),
-    pairs_engine<OrderedMap>(kBTreeEngine, {.ordered = true}),
+    pairs_engine<Map, kOptions>(kHashEngine, {}),
+    pairs_engine<OrderedMap, kOptions>(kBTreeEngine, {.ordered = true}),
 };
 
 // Of the plug-ins that a pool was opened with; their names differ.
-constexpr EngineType kPlugged = pairs_engine<Map>(kEnginePrefix, {});
-constexpr EngineType kPluggedOrdered = pairs_engine<OrderedMap>(kEnginePrefix, {.ordered = true});
+constexpr EngineType kPlugged = pairs_engine<Map, kOptions>(kEnginePrefix, {});
+constexpr EngineType kPluggedOrdered =
+    pairs_engine<OrderedMap, kOptions>(kEnginePrefix, {.ordered = true});
 
 const EngineType* look_up_plugged(const IndexInfo& info, const pool::PoolCore& pool) {
   const std::string_view name = std::string_view(info.engine).substr(kEnginePrefix.size());
@@ -36,14 +39,13 @@ void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report
                    [&](pm::Offset block) { reached.push_back(block); });
 }
 
-/// Any engine of Tips by its name: which plug-in it has, the name says.
-EngineType engine_of(std::string_view name, bool ordered) {
-  EngineType engine = ordered ? kPluggedOrdered : kPlugged;
-  engine.name = name;
-  return engine;
-}
+/// The class of an index of the public class Tips.
+template <class Order, class K>
+using MapOf =
+    std::conditional_t<std::is_same_v<Order, perdix::tips::Ordered>, OrderedMap<K>, Map<K>>;
 
-constexpr PluginHost kPlugins = {is_plugged_engine, require_plugins, look_up_plugged, check_logs};
+constexpr PluginHost kPlugins = {is_plugged_engine, require_plugins,
+                                 [] { return describe(kOptions); }, look_up_plugged, check_logs};
 
 }  // namespace
 
@@ -53,10 +55,9 @@ extern const EngineSet engine_set = {kEngines, &kPlugins};
 
 template <class Order, Storable K, Storable V>
 tips::Opened<Order, K, V>::Opened(const Pool& pool, std::string_view name, std::string_view engine,
-                                  const IndexOptions& options)
-    : Order::template Base<K, V>(
-          pool, name, detail::index::tips::engine_of(engine, std::is_same_v<Order, Ordered>),
-          options) {}
+                                  const TipsOptions& options)
+    : Order::template Base<K, V>(detail::index::open_words<detail::index::tips::MapOf<Order, K>, K>(
+          pool, name, engine, kKindOf<V>, options)) {}
 
 template struct tips::Opened<tips::Unordered, std::uint64_t, std::uint64_t>;
 template struct tips::Opened<tips::Unordered, std::uint64_t, std::string>;

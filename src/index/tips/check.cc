@@ -151,7 +151,7 @@ TipsStats Core::tips_stats() const {
   stats.waiting = deferred_.size();
   stats.replays = replays_;
   stats.replayed = replayed_.load(std::memory_order_relaxed);
-  stats.most_waiting = most_waiting_;
+  stats.max_waiting = max_waiting_;
   stats.workers = scaling_.workers();
   stats.workers_used = workers_used_;
   stats.reclamations = reclamations_;

@@ -273,10 +273,10 @@ class Core {
 
   mutable std::mutex replaying_;          // guards what follows
   mutable std::vector<Entry*> deferred_;  // there was no space for them; oldest first
-  mutable Scaling scaling_{settings_.options.least_workers, most_workers(settings_.options)};
+  mutable Scaling scaling_{settings_.options.min_workers, max_workers(settings_.options)};
   mutable Workers workers_;
   mutable std::uint64_t replays_ = 0, workers_used_ = 0;
-  mutable std::uint64_t reclamations_ = 0, most_waiting_ = 0;
+  mutable std::uint64_t reclamations_ = 0, max_waiting_ = 0;
   mutable std::uint64_t cut_to_ = 0;       // what is replayed: records up to this number
   mutable std::uint64_t replayed_to_ = 0;  // records up to this number are in the index
   mutable std::uint64_t settled_to_ = 0;   // last_number() after settle()

@@ -128,7 +128,7 @@ class Map : public WordIndex<K> {
  public:
   using Key = View<K>;
 
-  explicit Map(pool::IndexHandle handle, const IndexOptions& options = {})
+  explicit Map(pool::IndexHandle handle, const TipsOptions& options = {})
       : Map(std::move(handle), options, false) {}
 
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind values) {
@@ -175,7 +175,7 @@ class Map : public WordIndex<K> {
   const Core& core() const { return core_; }
 
  protected:
-  Map(pool::IndexHandle handle, const IndexOptions& options, bool ordered)
+  Map(pool::IndexHandle handle, const TipsOptions& options, bool ordered)
       : handle_(std::move(handle)),
         core_(handle_.pool(), handle_.root(),
               find_plugin(handle_.pool(), handle_.info().engine, kKindOf<K>, ordered),
@@ -234,7 +234,7 @@ class OrderedMap : public Map<K> {
  public:
   using Key = View<K>;
 
-  explicit OrderedMap(pool::IndexHandle handle, const IndexOptions& options = {})
+  explicit OrderedMap(pool::IndexHandle handle, const TipsOptions& options = {})
       : Map<K>(std::move(handle), options, true) {}
 
   void for_each(const PairSink<K>& show) const final { scan(Key{}, kNoLimit, show); }

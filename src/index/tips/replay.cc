@@ -204,7 +204,7 @@ void Core::replay() const {
   OperationLogs::Cut cut = logs_.cut(deferred_);
   deferred_ = std::move(cut.left);
   cut_to_ = cut.number;
-  most_waiting_ = std::max<std::uint64_t>(most_waiting_, cut.entries.size());
+  max_waiting_ = std::max<std::uint64_t>(max_waiting_, cut.entries.size());
   const auto start = std::chrono::steady_clock::now();
   replay_queued(cut.entries);
   cache_->trim();

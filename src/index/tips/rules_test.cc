@@ -109,7 +109,7 @@ class PluginRules : public TipsTest {
 
   std::unique_ptr<Core> open_core() const {
     Settings settings;
-    settings.options.least_workers = settings.options.most_workers = 2;
+    settings.options.min_workers = settings.options.max_workers = 2;
     return std::make_unique<Core>(*pool_.core(), handle_.root(), plugin_,
                                   Kinds{Kind::u64, Kind::u64}, settings);
   }

@@ -3,24 +3,24 @@
 
 #include <cstdint>
 
-#include <perdix/types.h>
+#include <perdix/tips.h>
 
 namespace perdix::detail::index::tips {
 
-/// IndexOptions, within their ranges.
+/// What an index of Tips is told.
 struct Settings {
-  TipsOptions options;
+  TipsOptions options;   ///< within their ranges
   bool resumes = false;  ///< in the background
   bool writes = true;    ///< writes come, so there is a log
 };
 
 /// Throws invalid_argument.
-Settings settings_of(const IndexOptions& options);
+Settings settings_of(const TipsOptions& options);
 
 /// Those of an index that is opened in order to be destroyed.
 Settings settings_for_the_end();
 
 /// As the options have it; 0 there stands for the processors of this machine.
-unsigned most_workers(const TipsOptions& options);
+unsigned max_workers(const TipsOptions& options);
 
 }  // namespace perdix::detail::index::tips

@@ -7,6 +7,7 @@
 
 #include "index/common/engine_traits.h"
 #include "index/tips/indexes/btree.h"
+#include "index/tips/options.h"
 #include "index/tips/tips.h"
 
 namespace perdix::detail::index::tips {
@@ -15,6 +16,7 @@ struct HashTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::Hash, K, V>;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kHashEngine,
       .full = 8,
@@ -31,6 +33,7 @@ struct BstTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::Bst, K, V>;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = perdix::tips::Bst::kEngine,
       .full = 8,  // it has no leaves, so any few will do
@@ -49,6 +52,7 @@ struct BTreeTraits {
 
   static constexpr unsigned kFanout = BTree<Durable, IntegerKeys>::kFanout;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = kBTreeEngine,
       .full = kFanout,
@@ -65,6 +69,7 @@ struct ArtTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::Art, K, V>;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = perdix::tips::Art::kEngine,
       .full = 8,  // children of a small node or two
@@ -81,6 +86,7 @@ struct ClhtTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::Clht, K, V>;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = perdix::tips::Clht::kEngine,
       .full = 16,  // of the first table, with which the second one comes
@@ -97,6 +103,7 @@ struct LfHashTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::LfHash, K, V>;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = perdix::tips::LfHash::kEngine,
       .full = 8,  // with which the third level of the directory comes
@@ -113,6 +120,7 @@ struct LfBstTraits {
   template <Storable K, Storable V>
   using Index = Tips<perdix::tips::LfBst, K, V>;
 
+  static constexpr const auto& kOptions = tips::kOptions;
   static constexpr EngineTraits kTraits = {
       .engine = perdix::tips::LfBst::kEngine,
       .full = 8,  // each leaf has one pair, so any few will do

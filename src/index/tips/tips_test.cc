@@ -116,8 +116,8 @@ TEST_F(TipsTest, StatsSayWhatWasDone) {
   EXPECT_EQ(stats.waiting, 0U);
   EXPECT_EQ(stats.replayed, 100U);
   EXPECT_GE(stats.replays, 1U);
-  EXPECT_GE(stats.most_waiting, 1U);
-  EXPECT_LE(stats.most_waiting, 100U);
+  EXPECT_GE(stats.max_waiting, 1U);
+  EXPECT_LE(stats.max_waiting, 100U);
   EXPECT_GE(stats.workers, 1U);
   EXPECT_GE(stats.workers_used, stats.replays);
   EXPECT_GE(stats.undo_records + stats.undo_saved, 100U) << "each of the puts changes something";
@@ -134,8 +134,8 @@ TEST_F(TipsTest, StatsSayWhatWasDone) {
 TEST_F(TipsTest, OptionsBoundTheCache) {
   const Pool pool = open();
   const auto cached = [&](const std::string& name, double share, U64 pairs, unsigned chain) {
-    IndexOptions options;
-    options.tips.cache_share = share, options.tips.cached_pairs = pairs, options.tips.chain = chain;
+    TipsOptions options;
+    options.cache_share = share, options.cached_pairs = pairs, options.chain = chain;
     Tips<perdix::tips::Hash, U64, U64> index(pool, name, options);
     for (U64 key = 0; key < 100'000; ++key) index.put(key, key);
     index.size();
@@ -166,14 +166,13 @@ TEST_F(TipsTest, OptionsBeyondTheirBoundsAreRefused) {
       {"a huge log", [](TipsOptions& o) { o.log_bytes = 512 << 20; }},
       {"few records", [](TipsOptions& o) { o.undo_records = 319; }},
       {"many records", [](TipsOptions& o) { o.undo_records = (1U << 22) + 1; }},
-      {"no worker", [](TipsOptions& o) { o.least_workers = 0; }},
-      {"more at least than at most",
-       [](TipsOptions& o) { o.least_workers = 3, o.most_workers = 2; }},
-      {"many workers", [](TipsOptions& o) { o.most_workers = 257; }},
+      {"no worker", [](TipsOptions& o) { o.min_workers = 0; }},
+      {"more at least than at most", [](TipsOptions& o) { o.min_workers = 3, o.max_workers = 2; }},
+      {"many workers", [](TipsOptions& o) { o.max_workers = 257; }},
   };
   const Pool pool = open();
   for (const Case& wrong : cases) {
-    IndexOptions options;
+    TipsOptions options;
     wrong.spoil(options.tips);
     testing_files::expect_error(Errc::invalid_argument, "tips.", [&] {
       const Tips<perdix::tips::Hash, U64, U64> index(pool, "t", options);
@@ -185,10 +184,10 @@ TEST_F(TipsTest, OptionsBeyondTheirBoundsAreRefused) {
 
 TEST_F(TipsTest, ALogKeepsTheSizeOfItsCreation) {
   std::map<U64, U64> model;
-  IndexOptions large;
+  TipsOptions large;
   large.tips.log_bytes = 1 << 20, large.tips.undo_records = 320;
-  large.tips.least_workers = large.tips.most_workers = 2;
-  for (const IndexOptions& options : {large, IndexOptions()}) {
+  large.tips.min_workers = large.tips.max_workers = 2;
+  for (const TipsOptions& options : {large, TipsOptions()}) {
     const Pool pool = open();
     Tips<perdix::tips::BTree, U64, U64> index(pool, "t", options);
     for (U64 key = 0; key < 30'000; ++key) index.put(key * 7, key + model.size());
@@ -331,8 +330,8 @@ class OpenedIndex : public TipsTest {
   using Key = typename Typed::Key;
   using Value = typename Typed::Value;
 
-  static IndexOptions without_thread() {
-    IndexOptions options;
+  static TipsOptions without_thread() {
+    TipsOptions options;
     options.resume_in_background = false;
     return options;
   }

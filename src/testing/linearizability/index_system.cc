@@ -10,6 +10,7 @@
 #include <perdix/index.h>
 
 #include "index/fastfair/fastfair.h"
+#include "index/test_options.h"
 #include "pool/claim_image.h"
 #include "pool/pool_core.h"
 #include "testing/engine_traits.h"
@@ -74,9 +75,10 @@ class Encoding {
 /// Nothing happens outside the schedule.
 IndexOptions index_options(const IndexSystemOptions& wanted, std::uint64_t dram_budget) {
   const detail::index::EngineTraits& traits = engine_traits(wanted.engine);
-  IndexOptions options = (wanted.growing ? traits.growing : traits.small).value_or(IndexOptions{});
-  options.technique = wanted.technique;
-  options.dram_budget = dram_budget;
+  IndexOptions options =
+      detail::index::options_or_defaults(wanted.growing ? traits.growing : traits.small);
+  detail::index::set_if_there(options, wanted.engine, "technique", wanted.technique);
+  detail::index::set_if_there(options, wanted.engine, "dram_budget", dram_budget);
   options.resume_in_background = false;
   return options;
 }

@@ -23,7 +23,7 @@ struct IndexSystemOptions {
   /// In half of the runs threads find the index as it is after its opening, which may have left
   /// things to them.
   bool reopen = false;
-  std::uint64_t dram_budget = 0;        ///< as in IndexOptions
+  std::uint64_t dram_budget = 0;        ///< of an engine that has it
   std::uint64_t dram_budget_after = 0;  ///< the same, once the index is opened again
   Technique technique = Technique::none;
   /// The pools have little or no space left when the threads begin.

@@ -36,7 +36,7 @@ class CachedPathTraffic : public ::testing::Test {
   template <class Index>
   Lines lines_read(const std::string& name, Technique technique) {
     constexpr Number kKeys = 30'000;
-    Index index(pool_, name, {.dram_budget = IndexOptions::kUnlimited, .technique = technique});
+    Index index(pool_, name, {.dram_budget = kUnlimited, .technique = technique});
     detail::util::Random random(3);
     std::vector<Number> keys;
     for (Number i = 0; i < kKeys; ++i) keys.push_back(random() | 1);

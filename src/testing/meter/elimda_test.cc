@@ -92,10 +92,10 @@ class ElimDaTraffic {
     return options;
   }
 
-  static IndexOptions map_options() {
-    IndexOptions options;
+  static ElimDaOptions map_options() {
+    ElimDaOptions options;
     options.resume_in_background = false;
-    options.elimda.collecting_logs =
+    options.collecting_logs =
         static_cast<unsigned>(std::bit_floor(std::min<std::uint64_t>(512 * kScale, 8192)));
     return options;
   }

@@ -37,7 +37,7 @@ class InsertTraffic {
   static constexpr std::uint64_t kReads = 60'000;
 
   explicit InsertTraffic(Technique technique)
-      : index_(pool_, "index", {.dram_budget = IndexOptions::kUnlimited, .technique = technique}) {}
+      : index_(pool_, "index", {.dram_budget = kUnlimited, .technique = technique}) {}
   InsertTraffic(const InsertTraffic&) = delete;
   InsertTraffic& operator=(const InsertTraffic&) = delete;
   ~InsertTraffic() { detail::pm::install_probe(before_); }

@@ -32,8 +32,8 @@ struct Index {
     options.domain = DomainChoice::memory_controller;
     return options;
   }
-  static IndexOptions index_options(std::uint64_t dram_budget) {
-    IndexOptions options;
+  static SpTreeOptions index_options(std::uint64_t dram_budget) {
+    SpTreeOptions options;
     options.dram_budget = dram_budget;
     return options;
   }
@@ -93,7 +93,7 @@ std::uint64_t read_for_absent_keys(std::uint64_t dram_budget, std::uint64_t look
 TEST(SpTreeTraffic, WhatIsInBuffersSendsNoLookupOfAnAbsentKeyToPm) {
   constexpr std::uint64_t kLookups = 100'000;
   const std::uint64_t none = read_for_absent_keys(0, kLookups);
-  const std::uint64_t all = read_for_absent_keys(IndexOptions::kUnlimited, kLookups);
+  const std::uint64_t all = read_for_absent_keys(kUnlimited, kLookups);
   EXPECT_GT(all, 0u);
   // The filters and fingerprints have a sixth less: what is in the buffers. (Were that in the
   // filters, too, it would be 87 % of the lines.)
@@ -103,7 +103,7 @@ TEST(SpTreeTraffic, WhatIsInBuffersSendsNoLookupOfAnAbsentKeyToPm) {
 TEST(SpTreeTraffic, ABufferedInsertHasOneFenceAndTheBatchThree) {
   constexpr Meter::Kind kFirst = 1, kBuffered = 2, kBatch = 3;
   constexpr std::uint64_t kChanges = 28;  // of a buffer
-  Index index(IndexOptions::kUnlimited);
+  Index index(kUnlimited);
   Meter meter;
   detail::pm::Probe* const before = detail::pm::install_probe(&meter);
   for (std::uint64_t key = 0; key < 3 * (kChanges + 1); ++key) {
@@ -126,7 +126,7 @@ TEST(SpTreeTraffic, ABufferedInsertHasOneFenceAndTheBatchThree) {
 TEST(SpTreeTraffic, TheBudgetFollowsTheLoad) {
   const auto none = written_by_a_moving_load(0);
   const auto some = written_by_a_moving_load(kBudgetOfSome);
-  const auto all = written_by_a_moving_load(IndexOptions::kUnlimited);
+  const auto all = written_by_a_moving_load(kUnlimited);
   for (std::size_t phase = 0; phase < none.size(); ++phase) {
     const auto each = [&](std::uint64_t n) {
       return 2.0 * static_cast<double>(n) / kInsertsPerPhase;

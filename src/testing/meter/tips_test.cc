@@ -42,10 +42,10 @@ class TipsTraffic : public ::testing::Test {
   }
 
   /// A 32nd of what the paper's threads have each (7.1), and four times the default.
-  static IndexOptions large_logs() {
-    IndexOptions options;
-    options.tips.log_bytes = 1 << 20;
-    options.tips.undo_records = 1 << 15;
+  static TipsOptions large_logs() {
+    TipsOptions options;
+    options.log_bytes = 1 << 20;
+    options.undo_records = 1 << 15;
     return options;
   }
 

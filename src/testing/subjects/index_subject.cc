@@ -11,6 +11,7 @@
 
 #include <perdix/index.h>
 
+#include "index/test_options.h"
 #include "pool/pool_core.h"
 #include "testing/engine_traits.h"
 #include "testing/subjects/index_keys.h"
@@ -299,7 +300,8 @@ class IndexSubject final : public Subject {
                               static_cast<unsigned>(random.below(shrinking.most - shrinking.least))
                         : any_fill(random);
     // With a write buffer a leaf takes some more before it splits.
-    if (fill != 0 && options_.dram_budget != 0 && random.one_in(2)) fill += kBuffered;
+    if (fill != 0 && detail::index::dram_budget_of(options_) != 0 && random.one_in(2))
+      fill += kBuffered;
     State state;
     if (fill == 0) return state;
     OpenedIndex opened(medium, info_, options_, options_of_pool(first_domain_), *keys_);
@@ -415,7 +417,7 @@ class IndexSubject final : public Subject {
     IndexInfo info = info_;
     info.name = "another";
     IndexOptions options = options_;
-    options.dram_budget = 0;
+    options.named.erase("dram_budget");
     options.resume_in_background = false;
     const std::unique_ptr<Index> another = Index::open_or_create(pool, info, options);
     for (std::uint64_t i = random.below(kPairsOfAnother); i > 0; --i)

@@ -109,7 +109,7 @@ class OpenedSpTree final : public Opened {
   }
 
   void open_tree(std::uint64_t budget) {
-    IndexOptions options;
+    SpTreeOptions options;
     options.dram_budget = budget;
     options.resume_in_background = false;
     tree_.emplace(open_index(), options, kFewRecords);

@@ -7,6 +7,7 @@
 
 #include <perdix/index.h>
 
+#include "index/test_options.h"
 #include "testing/engine_traits.h"
 #include "testing/subjects/calloc_subject.h"
 #include "testing/subjects/elf_subject.h"
@@ -32,19 +33,19 @@ constexpr std::uint64_t kSmallBudgetOfSkipList = 1'500;
 /// Engines with a cached path, and their budgets.
 constexpr std::array kCached = {std::pair("cceh", kSmallBudgetOfCceh),
                                 std::pair("fastfair", std::uint64_t{1500}),
-                                std::pair("skiplist", IndexOptions::kUnlimited)};
+                                std::pair("skiplist", kUnlimited)};
 constexpr std::array kTechniques = {std::pair("b", Technique::b), std::pair("bo", Technique::bo)};
 
 /// Nothing happens outside the steps, so that a session can be run again.
 IndexOptions options_for(const std::string& engine, std::uint64_t dram_budget = 0) {
-  IndexOptions options = engine_traits(engine).small.value_or(IndexOptions{});
-  options.dram_budget = dram_budget;
+  IndexOptions options = detail::index::options_or_defaults(engine_traits(engine).small);
+  detail::index::set_if_there(options, engine, "dram_budget", dram_budget);
   options.resume_in_background = false;
   return options;
 }
 
 IndexOptions growing_options_for(const std::string& engine) {
-  IndexOptions options = *engine_traits(engine).growing;
+  IndexOptions options = engine_traits(engine).growing();
   options.resume_in_background = false;
   return options;
 }
@@ -69,7 +70,7 @@ void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const st
 void add_with_technique(std::vector<SubjectEntry>& all, const std::string& engine,
                         std::uint64_t dram_budget, std::string_view name, Technique technique) {
   IndexOptions options = options_for(engine, dram_budget);
-  options.technique = technique;
+  detail::index::set_if_there(options, engine, "technique", technique);
   add_kinds(all, fmt::format("{}+{}", engine, name), engine, options);
 }
 
@@ -106,7 +107,7 @@ std::vector<SubjectEntry> subjects() {
   }
   for (const auto& [engine, dram_budget] : kCached) {
     IndexOptions options = options_for(engine, dram_budget);
-    options.technique = Technique::boc;
+    detail::index::set_if_there(options, engine, "technique", Technique::boc);
     add_kinds(all, fmt::format("{}+boc", engine), engine, options);
   }
   for (const std::string& engine : Index::engines(plugins()))

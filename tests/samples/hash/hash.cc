@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "index/common/limits.h"
+#include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
 #include "index/common/retry.h"
 #include "pool/as_errors.h"
@@ -77,13 +78,16 @@ IndexStats Table<K>::stats() const {
 template class Table<std::uint64_t>;
 template class Table<std::string>;
 
-const detail::index::EngineType kEngine = detail::index::pairs_engine<Table>(kEngineName, {});
+const detail::index::EngineType kEngine =
+    detail::index::pairs_engine<Table, kOptions>(kEngineName, {});
 
 }  // namespace hash
 
 template <Storable K, Storable V>
-SampleHash<K, V>::SampleHash(const Pool& pool, std::string_view name)
-    : PointIndex<K, V>(pool, name, hash::kEngine, {}) {}
+SampleHash<K, V>::SampleHash(const Pool& pool, std::string_view name,
+                             const SampleHashOptions& options)
+    : PointIndex<K, V>(detail::index::open_words<hash::Table<K>, K>(pool, name, hash::kEngineName,
+                                                                    kKindOf<V>, options)) {}
 
 template class SampleHash<std::uint64_t, std::uint64_t>;
 template class SampleHash<std::uint64_t, std::string>;

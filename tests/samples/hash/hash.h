@@ -2,6 +2,7 @@
 // suites as the example of "Add an engine" in CONTRIBUTING.md. A lock makes it thread-safe.
 #pragma once
 
+#include <array>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <perdix/point_index.h>
 
 #include "index/common/bytes.h"
+#include "index/common/engine_options.h"
 #include "index/common/engine_type.h"
 #include "index/common/word_index.h"
 #include "pool/index_handle.h"
@@ -19,16 +21,24 @@
 
 namespace perdix::samples {
 
+/// What all engines have; nothing comes back in this one.
+struct SampleHashOptions {
+  bool resume_in_background = true;
+};
+
 namespace hash {
 
 inline constexpr std::string_view kEngineName = "sample_hash";
+
+inline constexpr std::array kOptions = {detail::index::resume_in_background<SampleHashOptions>()};
+static_assert(detail::index::is_complete(kOptions));
 
 template <class K>
 class Table final : public detail::index::WordIndex<K> {
  public:
   using Key = View<K>;
 
-  explicit Table(detail::pool::IndexHandle handle, const IndexOptions& = {})
+  explicit Table(detail::pool::IndexHandle handle, const SampleHashOptions& = {})
       : handle_(std::move(handle)), slots_(handle_.pool(), handle_.root()) {}
 
   static void destroy(detail::pool::PoolCore& pool, std::uint64_t& root, Kind) {
@@ -107,7 +117,7 @@ extern const detail::index::EngineType kEngine;
 template <Storable K, Storable V>
 class SampleHash : public PointIndex<K, V> {
  public:
-  SampleHash(const Pool& pool, std::string_view name);
+  SampleHash(const Pool& pool, std::string_view name, const SampleHashOptions& options = {});
 };
 
 }  // namespace perdix::samples

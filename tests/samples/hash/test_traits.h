@@ -10,6 +10,7 @@ struct TestTraits {
   template <Storable K, Storable V>
   using Index = SampleHash<K, V>;
 
+  static constexpr const auto& kOptions = hash::kOptions;
   static constexpr detail::index::EngineTraits kTraits = {
       .engine = kEngineName,
       .full = 16,  // pairs that an array of 32 slots takes

@@ -1,0 +1,20 @@
+// The options of SkipList as a table; index/common/engine_options.h says what for.
+#pragma once
+
+#include <array>
+
+#include <perdix/skiplist.h>
+
+#include "index/common/engine_options.h"
+
+namespace perdix::detail::index::skiplist {
+
+inline constexpr std::array kOptions = {
+    option<&SkipListOptions::dram_budget>("dram_budget",
+                                          "bytes of DRAM for write buffers; 0: none"),
+    option<&SkipListOptions::technique>("technique", "what is done with that budget"),
+    resume_in_background<SkipListOptions>(),
+};
+static_assert(is_complete(kOptions));
+
+}  // namespace perdix::detail::index::skiplist
