@@ -242,6 +242,19 @@ typedef struct perdix_tips perdix_tips;
 perdix_tips* perdix_tips_open(perdix_pool* pool, const char* name, const char* engine,
                               perdix_kind keys, perdix_kind values);
 
+/// An option of an index, as perdix::IndexOptions::named has it: "log_bytes" and "1M".
+typedef struct perdix_option {
+  /// A name of perdix::TipsOptions.
+  const char* name;
+  /// What it is set to.
+  const char* value;
+} perdix_option;
+
+/// Like perdix_tips_open(), with options. PERDIX_INVALID_ARGUMENT for one that there is not.
+perdix_tips* perdix_tips_open_with(perdix_pool* pool, const char* name, const char* engine,
+                                   perdix_kind keys, perdix_kind values,
+                                   const perdix_option* options, size_t option_count);
+
 /// Sets the value of a key. 1.
 int perdix_tips_put(perdix_tips* index, perdix_datum key, perdix_datum value);
 

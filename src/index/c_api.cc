@@ -222,12 +222,22 @@ int perdix_pool_close(perdix_pool* pool) {
 
 perdix_tips* perdix_tips_open(perdix_pool* pool, const char* name, const char* engine,
                               perdix_kind keys, perdix_kind values) {
+  return perdix_tips_open_with(pool, name, engine, keys, values, nullptr, 0);
+}
+
+perdix_tips* perdix_tips_open_with(perdix_pool* pool, const char* name, const char* engine,
+                                   perdix_kind keys, perdix_kind values,
+                                   const perdix_option* options, size_t option_count) {
   return guarded_object([&] {
+    perdix::IndexOptions wanted;
+    for (std::size_t i = 0; i < option_count; ++i)
+      wanted.named.emplace(name_of(options[i].name, "the name of an option"),
+                           name_of(options[i].value, "the value of an option"));
     const perdix::IndexInfo info{std::string(name_of(name, "the name of an index")),
                                  std::string(name_of(engine, "the engine of an index")),
                                  kind_of(keys), kind_of(values)};
-    return new perdix_tips{pool->plugins, Index::open_or_create(pool->pool, info), info.key_kind,
-                           info.value_kind};
+    return new perdix_tips{pool->plugins, Index::open_or_create(pool->pool, info, wanted),
+                           info.key_kind, info.value_kind};
   });
 }
 

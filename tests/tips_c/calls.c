@@ -33,6 +33,23 @@ static int count(void* context, perdix_datum key, perdix_datum value) {
   return ++*(int*)context < 2;
 }
 
+static void test_options(perdix_pool* pool) {
+  const perdix_option right[] = {{"chain", "3"}, {"cached_pairs", "1K"}};
+  perdix_tips* const index =
+      perdix_tips_open_with(pool, "o", "tips:hash", PERDIX_U64, PERDIX_U64, right, 2);
+  EXPECT(index != NULL);
+  EXPECT(perdix_tips_put(index, perdix_u64(1), perdix_u64(2)) == 1);
+  EXPECT(perdix_tips_close(index) == 1);
+  const perdix_option wrong[] = {{"chain", "65"}, {"dram_budget", "0"}, {"chain", NULL}};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT(perdix_tips_open_with(pool, "p", "tips:hash", PERDIX_U64, PERDIX_U64, wrong + i, 1) ==
+           NULL);
+    EXPECT(perdix_last_code() == PERDIX_INVALID_ARGUMENT);
+    EXPECT(strstr(perdix_last_error(), i == 2 ? "option" : wrong[i].name) != NULL);
+  }
+  EXPECT(perdix_pool_drop(pool, "o") == 1);
+}
+
 static void test_table(perdix_pool* pool) {
   perdix_tips* const index =
       perdix_tips_open(pool, "t", "tips:user:table", PERDIX_U64, PERDIX_BYTES);
@@ -130,6 +147,7 @@ int main(int count, char** arguments) {
   snprintf(path, sizeof path, "%s/a.pool", folder);
   perdix_pool* pool = open_pool(path, 2);
   EXPECT(pool != NULL);
+  test_options(pool);
   test_table(pool);
   test_skip_list(pool);
   EXPECT(perdix_pool_close(pool) == 1);

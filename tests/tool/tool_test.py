@@ -66,7 +66,7 @@ class ToolTest(unittest.TestCase):
 
 
 class Help(ToolTest):
-    COMMANDS = "create load get put del incr scan dump info check drop elf".split()
+    COMMANDS = "create load get put del incr scan dump info check drop engines elf".split()
 
     def test_lists_commands_and_exit_status(self):
         text = self.output("--help").decode()
@@ -88,6 +88,26 @@ class Help(ToolTest):
         self.assertIn("perdix", self.error("frobnicate"))
         self.assertIn("perdix get --help", self.error("get", self.pool))
         self.assertIn("perdix scan --help", self.error("scan", self.pool, "i", "--limit", "many"))
+
+
+class Engines(ToolTest):
+    DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "options.md"
+
+    def test_the_table_of_the_documentation_is_theirs(self):
+        lines = []
+        for family in json.loads(self.output("engines", "--json")):
+            lines += ["", "## " + ", ".join(f"`{engine}`" for engine in family["engines"]), "",
+                      "| option | default | values | meaning |", "|---|---|---|---|"]
+            lines += [f"| `{o['name']}` | `{o['default']}` | {o['range'] or o['type']} "
+                      f"| {o['meaning']} |" for o in family["options"]]
+        table = "\n".join(lines) + "\n"
+        self.assertTrue(self.DOCUMENT.read_text().endswith(table),
+                        f"the end of {self.DOCUMENT} should be:\n{table}")
+
+    def test_shows_each_option_in_a_line(self):
+        text = self.output("engines").decode()
+        self.assertRegex(text, r"(?m)^cceh\n(  .*\n)*  segment_bytes +16320 +a multiple of 64")
+        self.assertRegex(text, r"(?m)^tips:hash, tips:btree, .*tips:art.*\n(  .*\n)*  min_workers ")
 
 
 class Create(ToolTest):
@@ -177,6 +197,19 @@ class Points(ToolTest):
         self.assertIn(
             "65535", self.error("put", self.pool, "long", longest + "k", "v").replace(",", "")
         )
+
+    def test_options_of_an_index(self):
+        put = ("put", self.pool, "table", "k", "v", "--engine", "cceh")
+        self.output(*put, "--option", "segment_bytes=1K", "--option", "lazy_depth=3")
+        self.assertEqual(self.output("get", self.pool, "table", "k"), b"v\n")
+        for option, told in (("media_unit=64", "the engine cceh has no option 'media_unit'"),
+                             ("segment_bytes=100", "segment_bytes is 100; it must be a multiple"),
+                             ("segment_bytes=some", "segment_bytes is 'some'"),
+                             ("segment_bytes", "is not NAME=VALUE")):
+            self.assertIn(told, self.error(*put, "--option", option))
+            refused = ("put", self.pool, "new", "k", "v", "--engine", "cceh", "--option", option)
+            self.assertIn(told, self.error(*refused))
+        self.error("get", self.pool, "new", "k")  # nothing was created
 
     def test_kinds_of_an_index_stay(self):
         self.output("put", self.pool, "n", "1", "2", "--keys", "u64")

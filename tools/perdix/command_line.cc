@@ -72,6 +72,11 @@ void add_spec(CLI::App& command, IndexSpec& spec) {
   add_words(command, "--keys", kKinds, spec.keys, "Kind of keys of a new index (default: bytes)");
   add_words(command, "--values", kKinds, spec.values,
             "Kind of values of a new index (default: bytes)");
+  command
+      .add_option("--option", spec.options,
+                  "Option of the index, for example dram_budget=64M; 'perdix engines' lists them")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
 }
 
 void add_hex(CLI::App& command, bool& hex) {
@@ -299,6 +304,18 @@ void add_drop(CLI::App& app, ExitStatus& status) {
       "  perdix drop shop.pool orders");
 }
 
+void add_engines(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<EnginesOptions>();
+  CLI::App* command = add_command(
+      app, status, "engines", "Show which engines there are, and their options", options, engines);
+  add_json(*command, options->json);
+  command->footer(
+      "Each line has an option, its default, what its values can be, and what it means. Numbers\n"
+      "may end in K, M, G or T; a budget may be 'unlimited'.\n\n"
+      "Example:\n"
+      "  perdix load shop.pool orders orders.tsv --engine elimda --option collecting_logs=64");
+}
+
 void add_commands(CLI::App& app, ExitStatus& status) {
   app.set_version_flag("--version", "perdix " PERDIX_VERSION);
   app.require_subcommand(1);
@@ -313,7 +330,7 @@ void add_commands(CLI::App& app, ExitStatus& status) {
       "an\n"
       "error, with one line on standard error that says what to do.");
   for (const auto add : {add_create, add_load, add_get, add_put, add_del, add_incr, add_scan,
-                         add_dump, add_info, add_check, add_drop, add_elf}) {
+                         add_dump, add_info, add_check, add_drop, add_engines, add_elf}) {
     add(app, status);
   }
   add_bench(app);

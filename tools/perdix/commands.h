@@ -59,6 +59,10 @@ struct IncrementOptions {
   bool hex = false;
 };
 
+struct EnginesOptions {
+  bool json = false;
+};
+
 /// For get and put.
 struct PointOptions {
   Target target;
@@ -115,5 +119,6 @@ ExitStatus dump(const DumpOptions& options);
 ExitStatus info(const InfoOptions& options);
 ExitStatus check(const CheckOptions& options);
 ExitStatus drop(const Target& target);
+ExitStatus engines(const EnginesOptions& options);
 
 }  // namespace perdix::tool

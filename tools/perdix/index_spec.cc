@@ -2,7 +2,27 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include <perdix/error.h>
+
 namespace perdix::tool {
+namespace {
+
+IndexOptions options_of(const IndexSpec& spec) {
+  IndexOptions options;
+  for (const std::string& option : spec.options) {
+    const std::size_t end = option.find('=');
+    if (end == std::string::npos)
+      throw Error(
+          Errc::invalid_argument,
+          fmt::format("--option {} is not NAME=VALUE; `perdix engines` lists names", option));
+    options.named.insert_or_assign(option.substr(0, end), option.substr(end + 1));
+  }
+  return options;
+}
+
+}  // namespace
 
 std::unique_ptr<Index> open_or_create(const Pool& pool, const std::string& name,
                                       const IndexSpec& spec) {
@@ -13,7 +33,7 @@ std::unique_ptr<Index> open_or_create(const Pool& pool, const std::string& name,
   info.engine = spec.engine.value_or(info.engine);
   info.key_kind = spec.keys.value_or(info.key_kind);
   info.value_kind = spec.values.value_or(info.value_kind);
-  return Index::open_or_create(pool, info);
+  return Index::open_or_create(pool, info, options_of(spec));
 }
 
 }  // namespace perdix::tool
