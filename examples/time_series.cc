@@ -15,7 +15,7 @@ std::uint64_t measure(std::uint64_t time) { return 10 + time / kHour % 24; }  //
 int main(int argc, char** argv) try {
   if (argc != 2) return std::cerr << "usage: time_series FILE\n", 2;
   const auto pool = perdix::Pool::open_or_create(argv[1]);
-  perdix::NbTree<std::uint64_t, std::uint64_t> series(pool, "temperature");
+  perdix::SpTree<std::uint64_t, std::uint64_t> series(pool, "temperature");
 
   const auto last = series.last();
   const std::uint64_t begin = last ? last->first + kMinute : 0;

@@ -2,7 +2,7 @@
 #include <thread>
 #include <vector>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 
 #include "systems/perdix_map.h"
 #include "systems/systems.h"

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "systems/systems.h"
 #include "systems/with_technique.h"

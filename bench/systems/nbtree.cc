@@ -1,6 +1,6 @@
 #include <vector>
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 
 #include "systems/perdix_map.h"
 #include "systems/systems.h"

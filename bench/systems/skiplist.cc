@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <perdix/skiplist.h>
+#include <perdix/papers/skiplist.h>
 
 #include "systems/systems.h"
 #include "systems/with_technique.h"

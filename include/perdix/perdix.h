@@ -1,4 +1,5 @@
-// perdix: crash-proof indexes. This header includes all of the public interface.
+// perdix: crash-proof indexes. This header includes what most programs use. The indexes of papers
+// that are there to be compared are in <perdix/papers/...>.
 #pragma once
 
 #include <perdix/argument.h>
@@ -9,16 +10,12 @@
 #include <perdix/cursor.h>
 #include <perdix/elf.h>
 #include <perdix/elf_table.h>
-#include <perdix/elimda.h>
 #include <perdix/error.h>
-#include <perdix/fastfair.h>
 #include <perdix/index.h>
 #include <perdix/key_range.h>
-#include <perdix/nbtree.h>
 #include <perdix/ordered_index.h>
 #include <perdix/point_index.h>
 #include <perdix/pool.h>
-#include <perdix/skiplist.h>
 #include <perdix/sptree.h>
 #include <perdix/tips.h>
 #include <perdix/tips_of.h>

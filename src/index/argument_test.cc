@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 #include <perdix/perdix.h>
 
 namespace perdix {

@@ -20,9 +20,9 @@
 #include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
+#include <perdix/papers/skiplist.h>
 #include <perdix/pool.h>
-#include <perdix/skiplist.h>
 #include <perdix/sptree.h>
 
 #include "index/common/test_options.h"

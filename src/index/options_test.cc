@@ -11,12 +11,12 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/elimda.h>
 #include <perdix/error.h>
-#include <perdix/fastfair.h>
-#include <perdix/nbtree.h>
+#include <perdix/papers/elimda.h>
+#include <perdix/papers/fastfair.h>
+#include <perdix/papers/nbtree.h>
+#include <perdix/papers/skiplist.h>
 #include <perdix/perdix.h>
-#include <perdix/skiplist.h>
 #include <perdix/tips_indexes.h>
 
 #include "util/test_directory.h"

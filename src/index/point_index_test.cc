@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
-#include <perdix/fastfair.h>
 #include <perdix/index.h>
 #include <perdix/ordered_index.h>
+#include <perdix/papers/fastfair.h>
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 

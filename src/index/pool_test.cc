@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/fastfair.h>
-#include <perdix/nbtree.h>
+#include <perdix/papers/fastfair.h>
+#include <perdix/papers/nbtree.h>
 #include <perdix/perdix.h>
 #include <perdix/tips_indexes.h>
 

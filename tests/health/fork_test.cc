@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "health/name_of.h"
 #include "support/engines.h"

@@ -80,6 +80,20 @@ if ((!quick)); then
   for program in outside use_list use_table; do check_runs "$work/by find_package/$program"; done
 fi
 
+say "a header compiles by its old name, which tells the new one; the new name tells nothing"
+compile() {  # <header> <log>
+  printf '#include <perdix/%s>\nint main() {}\n' "$1" >"$work/includes.cc"
+  "$CXX" -std=c++20 -Wall -Wextra -Werror -isystem "$prefix/include" -fsyntax-only \
+    "$work/includes.cc" 2>"$2" || { cat "$2"; fail "<perdix/$1> does not compile"; }
+}
+for header in "$prefix"/include/perdix/papers/*.h; do
+  name=$(basename -- "$header")
+  compile "$name" "$work/old.log"
+  grep -q "include <perdix/papers/$name>" "$work/old.log" || fail "<perdix/$name> tells nothing"
+  compile "papers/$name" "$work/new.log"
+  [[ ! -s $work/new.log ]] || { cat "$work/new.log"; fail "<perdix/papers/$name> is not silent"; }
+done
+
 say "examples"
 cmake -S "$examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" ||
   { cat "$work/configure.log"; fail "the examples do not configure"; }

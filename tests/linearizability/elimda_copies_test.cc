@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 #include <perdix/pool.h>
 
 #include "index/elimda/shape.h"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 #include <perdix/pool.h>
 
 #include "index/common/test_options.h"

@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 #include <perdix/pool.h>
 
 #include "pm/probe.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "index/test_options.h"
 #include "storm/verify.h"

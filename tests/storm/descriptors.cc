@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "storm/disturb.h"
 #include "storm/faults.h"

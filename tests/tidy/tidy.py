@@ -197,7 +197,7 @@ def layer_of_public_header(root, target):
     """The layer that a header of include/perdix/ speaks for; None for those that all may use."""
     if not target.startswith("perdix/"):
         return None
-    stem = target[len("perdix/") : -len(".h")]
+    stem = target[len("perdix/") : -len(".h")].removeprefix("papers/")
     if stem == "perdix":
         return "index"
     if stem == "index":

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include <perdix/error.h>
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 
 #include "common/environment.h"
 #include "common/place.h"

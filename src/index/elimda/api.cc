@@ -1,7 +1,7 @@
 // The public class ElimDa: opens the index by name; its calls go to the engine.
 #include <array>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 
 #include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"

@@ -48,7 +48,7 @@
 #include <utility>
 #include <vector>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <perdix/elimda.h>
 #include <perdix/error.h>
+#include <perdix/papers/elimda.h>
 
 #include "index/elimda/test_map.h"
 #include "util/random.h"

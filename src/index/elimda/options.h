@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 
 #include "index/common/engine_options.h"
 #include "index/elimda/layout.h"

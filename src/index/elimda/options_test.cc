@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/elimda.h>
 #include <perdix/error.h>
+#include <perdix/papers/elimda.h>
 #include <perdix/pool.h>
 
 #include "util/test_directory.h"

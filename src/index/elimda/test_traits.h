@@ -1,7 +1,7 @@
 // What the suites must know of ElimDa.
 #pragma once
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 
 #include "index/common/engine_traits.h"
 #include "index/elimda/elimda.h"

@@ -1,7 +1,7 @@
 // The public class FastFair: opens the index by name; its calls go to the engine.
 #include <array>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"

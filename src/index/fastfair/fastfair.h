@@ -41,7 +41,7 @@
 #include <utility>
 #include <vector>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "index/common/engine_options.h"
 

@@ -1,7 +1,7 @@
 // What the suites must know of FAST&FAIR.
 #pragma once
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "index/common/engine_traits.h"
 #include "index/fastfair/fastfair.h"

@@ -1,7 +1,7 @@
 // The public class NbTree: opens the index by name; its calls go to the engine.
 #include <array>
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 
 #include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 #include <perdix/pool.h>
 
 #include "epoch/guard.h"

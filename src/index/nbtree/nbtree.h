@@ -42,7 +42,7 @@
 #include <string>
 #include <utility>
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 #include <perdix/types.h>
 
 #include "epoch/guard.h"

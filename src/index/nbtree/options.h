@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 
 #include "index/common/engine_options.h"
 

@@ -1,7 +1,7 @@
 // What the suites must know of NbTree.
 #pragma once
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 
 #include "index/common/engine_traits.h"
 #include "index/nbtree/leaf.h"

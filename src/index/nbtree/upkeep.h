@@ -12,7 +12,7 @@
 // Thread-safe, but for building the top layer.
 #pragma once
 
-#include <perdix/nbtree.h>
+#include <perdix/papers/nbtree.h>
 
 #include "epoch/reclaimer.h"
 #include "index/nbtree/cold_leaves.h"

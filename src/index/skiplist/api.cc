@@ -1,7 +1,7 @@
 // The public class SkipList: opens the index by name; its calls go to the engine.
 #include <array>
 
-#include <perdix/skiplist.h>
+#include <perdix/papers/skiplist.h>
 
 #include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <perdix/skiplist.h>
+#include <perdix/papers/skiplist.h>
 
 #include "index/common/engine_options.h"
 

@@ -44,7 +44,7 @@
 #include <string_view>
 #include <utility>
 
-#include <perdix/skiplist.h>
+#include <perdix/papers/skiplist.h>
 #include <perdix/types.h>
 
 #include "alloc/session.h"

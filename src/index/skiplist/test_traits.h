@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include <perdix/skiplist.h>
+#include <perdix/papers/skiplist.h>
 
 #include "index/common/engine_traits.h"
 #include "index/skiplist/options.h"

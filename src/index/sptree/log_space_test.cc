@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <perdix/error.h>
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 #include <perdix/pool.h>
 #include <perdix/sptree.h>
 

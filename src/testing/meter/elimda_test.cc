@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <perdix/elimda.h>
+#include <perdix/papers/elimda.h>
 #include <perdix/pool.h>
 
 #include "testing/meter/meter.h"

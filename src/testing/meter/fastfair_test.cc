@@ -1,7 +1,7 @@
 // What write buffers save of an insert of FAST&FAIR (insert_traffic.h).
 #include <cstdint>
 
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "testing/meter/insert_traffic.h"
 

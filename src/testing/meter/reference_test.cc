@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <perdix/cceh.h>
-#include <perdix/fastfair.h>
+#include <perdix/papers/fastfair.h>
 
 #include "testing/meter/meter.h"
 #include "testing/meter/traces/fast_fair.h"

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <perdix/papers/skiplist.h>
 #include <perdix/pool.h>
-#include <perdix/skiplist.h>
 
 #include "testing/meter/insert_traffic.h"
 #include "testing/meter/meter.h"
