@@ -11,7 +11,7 @@ namespace perdix {
 namespace detail::index::elimda {
 namespace {
 constexpr std::array kEngines = {
-    pairs_engine<WordIndex>(kEngineName, {.resumes = true, .inserts_ahead = true})};
+    pairs_engine<WordMap>(kEngineName, {.resumes = true, .inserts_ahead = true})};
 }
 extern const EngineSet engine_set = {kEngines};
 }  // namespace detail::index::elimda
