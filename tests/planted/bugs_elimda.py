@@ -12,8 +12,8 @@ from bug import (
     ELIM_LOGS,
     ELIM_MORE,
     ELIM_MORE_UNIT,
+    ELIM_PARTS_UNIT,
     ELIM_PUT,
-    ELIM_RECOVERY,
     ELIM_RELOCATE,
     ELIM_ROOT,
     ELIM_SHAPE,
@@ -85,10 +85,18 @@ BUGS = [
     ),
     Bug(
         "elimda: a log that was copied is not emptied on opening",
-        ELIM_RECOVERY,
-        "      if (copied == store_.shape.unit_words())\n        log.reset();\n",
-        "      if (copied == store_.shape.unit_words())\n        continue;\n",
+        ELIM_BACKUP,
+        "    if (copied == shape_.unit_words())\n      log.reset();\n",
+        "    if (copied == shape_.unit_words())\n      continue;\n",
         ELIM_STRINGS,
+    ),
+    swap_part(
+        "elimda: a word that was never written belongs to the first copy of log 0",
+        ELIM_BACKUP,
+        "with += word.pack() != 0",
+        "word.pack() != 0 && ",
+        "",
+        ELIM_PARTS_UNIT,
     ),
     drop(
         "elimda: dead bits outlive the pairs that they killed",
@@ -343,7 +351,7 @@ BUGS = [
         "      const KeyHash hash{std::uint64_t{pair.pair.signature} << 32};\n"
         "      place.bucket->find_entry(code_, hash.signature(), "
         "[&](unsigned, std::uint16_t entry) {\n"
-        "        const Pair& in_p = p_pair(place, code_.slot(entry));\n"
+        "        const Pair& in_p = table_.pair(place, code_.slot(entry));\n"
         "        first = pm::load(in_p.value);\n"
         "        return !code_.killed(entry) && "
         "words_.is_key(pm::load(in_p.key), words_.keys().view(pair.pair.pair.key), hash);\n"

@@ -187,6 +187,45 @@ void BackupLog::clear_some(std::span<const DPair> pairs) {
     forget(pairs[static_cast<std::size_t>(std::countr_zero(cleared))].ref);
 }
 
+void BackupLog::finish_copies(const LogSet& logs) {
+  for (Unit unit = 0; unit < units(); ++unit) {
+    const std::uint16_t name = UnitWord::unpack(pm::load(words(unit)[0])).log;
+    if (name == UnitWord::kNoLog || counted(unit) == 0) continue;
+    if (name > logs.log(logs.count() - 1).name())
+      pool::throw_corrupt(pool_, "a backup unit", pool_.offset(words(unit)));
+    if (!logs.has(name)) continue;  // of fewer logs: complete
+    const CollectingLog log = logs.named(name);
+    const auto head = LogWord::unpack(pm::load(log.word()));
+    const unsigned copied = words_with(unit, name, head.number);
+    if (head.count == 0 || copied == 0) continue;
+    if (copied == shape_.unit_words())
+      log.reset();
+    else
+      empty(unit);
+  }
+}
+
+/// How many words of a unit say that it is that copy of a log. (Words before this one's first may
+/// be of another, and then none of their pairs counts.) A word that was never written is none, nor
+/// is one like it, of the first copy of log 0 without pairs that count: then the unit is emptied,
+/// and the log has its pairs still.
+unsigned BackupLog::words_with(Unit unit, unsigned log, std::uint32_t number) const {
+  unsigned with = 0;
+  for (unsigned i = 0; i < shape_.unit_words(); ++i) {
+    const auto word = UnitWord::unpack(pm::load(words(unit)[i]));
+    with += word.pack() != 0 && word.log == log && word.number == number;
+  }
+  return with;
+}
+
+/// Has no pair of a unit count, durably.
+void BackupLog::empty(Unit unit) {
+  for_each_pair(unit, [&](BackupRef ref) {
+    commit_bits(pool_.pm(), killing(ref));
+    forget(ref);
+  });
+}
+
 UnitWord BackupLog::word_that_counts(Unit unit) const {
   const std::span all(words(unit), shape_.unit_words());
   const auto counts = [](std::uint64_t& word) {

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "index/elimda/bucket.h"
+#include "index/elimda/collecting_log.h"
 #include "index/elimda/shape.h"
 #include "pm/access.h"
 #include "pm/change.h"
@@ -53,6 +54,11 @@ class BackupLog {
   /// Finds all chunks, and which units are free. Throws corrupt, out_of_space, bad_alloc. Cost:
   /// reads 8 bytes for each sixteen pairs.
   void open();
+
+  /// Ends the copies of logs that a crash has interrupted: a log whose pairs are in a unit under
+  /// its number was about to be emptied (E5). If the crash came before all words of the unit were
+  /// there, the log has the pairs still, and the unit loses them. After open(). Throws corrupt.
+  void finish_copies(const LogSet& logs);
 
   /// Returns a free unit, pinned. Adds a chunk if there is none. Throws out_of_space, bad_alloc:
   /// nothing has happened then.
@@ -146,6 +152,8 @@ class BackupLog {
   Uses& uses(Unit unit) const { return chunk_of(unit).uses[unit % chunk_units_]; }
   void drop(Unit unit);
   void clear_some(std::span<const DPair> pairs);
+  unsigned words_with(Unit unit, unsigned log, std::uint32_t number) const;
+  void empty(Unit unit);
   bool pop(Unit& unit);
   void add_chunk();
   unsigned make_room();

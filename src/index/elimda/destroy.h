@@ -3,8 +3,6 @@
 // blocks. No other thread uses the index.
 #pragma once
 
-#include <cstdint>
-
 #include "alloc/session.h"
 #include "index/elimda/shape.h"
 #include "index/elimda/store.h"
@@ -51,17 +49,10 @@ class Destroyer {
     return false;
   }
 
-  /// A log that was copied under its number owns nothing (E5).
   void free_logs() {
     store_.logs.open();
     const LogSet& logs = *store_.logs.set();
-    for (BackupLog::Unit unit = 0; unit < store_.backup.units(); ++unit) {
-      const auto last =
-          UnitWord::unpack(pm::load(store_.backup.words(unit)[store_.shape.unit_words() - 1]));
-      if (last.pack() == 0 || !logs.has(last.log)) continue;
-      const CollectingLog log = logs.named(last.log);
-      if (LogWord::unpack(pm::load(log.word())).number == last.number) log.reset();
-    }
+    store_.backup.finish_copies(logs);
     logs.for_each([&](CollectingLog log) {
       for (unsigned i = 0; i < log.line().count; ++i) {
         if (log.dead(i)) continue;

@@ -6,12 +6,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <exception>
-#include <mutex>
-#include <optional>
-#include <utility>
 
 #include "epoch/guard.h"
 #include "index/elimda/relocate.h"
@@ -133,7 +128,7 @@ class Flusher {
            ++i) {
         if (!log.dead(i)) word.valid |= static_cast<std::uint16_t>(store_.backup.bit(i));
       }
-      // The last of these stores is the commit: finish_copied_logs() finishes or undoes the copy.
+      // The last of these stores is the commit: finish_copies() finishes or undoes the copy.
       store_.pm().publish(store_.backup.words(unit)[w], word.pack());
     }
     pm::on_step("elimda: a log was copied");

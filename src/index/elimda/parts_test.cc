@@ -297,11 +297,12 @@ TEST_F(ElimDaParts, SegmentsAreColdUntilTheyAreNeeded) {
 /// of the unit are there, the log has them still. Here the log with the name 0.
 TEST_F(ElimDaParts, ACrashBetweenACopyAndItsEndIsMended) {
   constexpr Shape kTwoWords{4, 32, 32, 64, 2};  // two words for a unit
-  for (const bool complete : {true, false}) {
+  for (const bool complete : {false, true}) {
     SCOPED_TRACE(complete);
+    const Pool pool = Pool::create(folder_.path() / (complete ? "complete" : "half"), options());
     std::vector<Number> keys;
     {
-      Parts parts(pool_, shape(kTwoWords));
+      Parts parts(pool, shape(kTwoWords));
       for (Number key = 0; keys.size() < 20; ++key) {
         if (parts.hash_of(key).prefix(2) == 0) keys.push_back(key);
       }
@@ -314,11 +315,8 @@ TEST_F(ElimDaParts, ACrashBetweenACopyAndItsEndIsMended) {
       const std::uint32_t number = LogWord::unpack(log.word()).number;
       parts.store.backup.words(unit)[0] = UnitWord{0xffff, 0, number}.pack();
       parts.store.backup.words(unit)[1] = complete ? UnitWord{0xf, 0, number}.pack() : 0;
-      if (complete) {
-        EXPECT_EQ(log.dead_word(0), 0u);
-      }
     }
-    Parts parts(pool_, shape(kTwoWords));
+    Parts parts(pool, shape(kTwoWords));
     EXPECT_EQ(parts.store.logs.set()->log(0).line().count, complete ? 0 : keys.size());
     EXPECT_EQ(parts.store.backup.used_units(), complete ? 1u : 0u);
     for (const Number key : keys) {
