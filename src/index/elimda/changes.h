@@ -7,11 +7,6 @@
 // first value is gone.
 #pragma once
 
-#include <cstdint>
-#include <mutex>
-#include <optional>
-#include <vector>
-
 #include "alloc/session.h"
 #include "index/elimda/key_count.h"
 #include "index/elimda/store.h"

@@ -1,11 +1,6 @@
 // Verification of the invariants that layout.h states (E1-E8), the list of all blocks, and sizes.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include <perdix/types.h>
 
 #include "index/common/codec.h"
@@ -178,30 +173,28 @@ class Inspection {
 
   void check_bucket(const Place& place) {
     const Bucket& bucket = *place.bucket;
+    const auto expect_here = [&](bool holds, std::string_view what) {
+      expect(holds, "segment {:#x}: bucket {} has {}", place.segment->offset, place.at, what);
+    };
     const auto in_place = [&](const Pair& pair) {
       if (!check_pair(pair)) return;
       const KeyHash hash = store_.words.hash_of_word(pair.key);
-      expect(hash.prefix(place.segment->depth) == place.segment->prefix &&
-                 hash.bucket(store_.shape.buckets) == place.at,
-             "segment {:#x}: bucket {} has a pair that belongs elsewhere (E3)",
-             place.segment->offset, place.at);
+      expect_here(hash.prefix(place.segment->depth) == place.segment->prefix &&
+                      hash.bucket(store_.shape.buckets) == place.at,
+                  "a pair that belongs elsewhere (E3)");
     };
     unsigned live = 0, entries = 0;
-    for (unsigned slot = 0; slot < store_.shape.p_pairs; ++slot) {
-      if (!store_.table.live(place.segment->offset, place.at, slot)) continue;
+    store_.table.for_each_live(place, [&](unsigned slot) {
       ++live;
       in_place(store_.table.pair(place, slot));
-      expect(slot < bucket.units() * store_.shape.unit_pairs,
-             "segment {:#x}: bucket {} has a pair behind its units", place.segment->offset,
-             place.at);
-    }
+      expect_here(slot < bucket.units() * store_.shape.unit_pairs, "a pair behind its units");
+    });
     for (unsigned i = 0; i < bucket.entries(); ++i) {
       const std::uint16_t entry = bucket.entry(i);
       if (store_.code.killed(entry)) continue;
       ++entries;
-      expect(store_.table.live(place.segment->offset, place.at, store_.code.slot(entry)),
-             "segment {:#x}: bucket {} has a fingerprint of a pair that does not count",
-             place.segment->offset, place.at);
+      expect_here(store_.table.live(place.segment->offset, place.at, store_.code.slot(entry)),
+                  "a fingerprint of a pair that does not count");
     }
     expect(live == entries, "segment {:#x}: bucket {} has {} pairs and {} fingerprints",
            place.segment->offset, place.at, live, entries);
@@ -210,11 +203,10 @@ class Inspection {
       const BackupRef ref = bucket.d_ref(i);
       const Pair pair{bucket.d_key(i), bucket.d_value(i)};
       in_place(pair);
-      expect(ref < in_d_.size() && in_d_[ref]++ == 0 && store_.backup.counts(ref) &&
-                 pm::load(store_.backup.pair(ref).key) == pair.key &&
-                 pm::load(store_.backup.pair(ref).value) == pair.value,
-             "segment {:#x}: a D pair of bucket {} is not in the backup log (E4)",
-             place.segment->offset, place.at);
+      expect_here(ref < in_d_.size() && in_d_[ref]++ == 0 && store_.backup.counts(ref) &&
+                      pm::load(store_.backup.pair(ref).key) == pair.key &&
+                      pm::load(store_.backup.pair(ref).value) == pair.value,
+                  "a D pair that is not in the backup log (E4)");
     }
   }
 

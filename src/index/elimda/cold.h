@@ -14,9 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <stop_token>
 #include <vector>
 

@@ -78,7 +78,6 @@ class Segment {
   bool gave_buckets = false;  ///< to the segment that it was joined into
   util::SpinLock splitting;   ///< held by the thread that splits it; taken with no bucket locked
 
-  unsigned buckets() const { return buckets_; }
   Slot& slot(unsigned i) { return reinterpret_cast<Slot*>(this + 1)[i]; }
   const Slot& slot(unsigned i) const { return reinterpret_cast<const Slot*>(this + 1)[i]; }
 

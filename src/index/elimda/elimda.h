@@ -41,13 +41,8 @@
 // Durability: docs/durability/elimda.md.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include <perdix/types.h>
 

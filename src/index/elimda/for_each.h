@@ -11,11 +11,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "epoch/guard.h"
 #include "index/common/batch.h"

@@ -17,9 +17,6 @@
 
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <utility>
-#include <vector>
 
 #include "alloc/session.h"
 #include "index/elimda/store.h"

@@ -5,11 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include <perdix/error.h>
 

@@ -9,16 +9,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstdint>
 #include <exception>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "alloc/session.h"
 #include "epoch/guard.h"
