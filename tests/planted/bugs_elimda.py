@@ -3,23 +3,26 @@
 from bug import (
     ELIM,
     ELIM_BACKUP,
-    ELIM_CREATION,
+    ELIM_BITS,
+    ELIM_CHANGES,
+    ELIM_COLD,
     ELIM_DESTROY,
+    ELIM_FLUSH,
     ELIM_GROWING,
-    ELIM_INSERT,
     ELIM_LOGS,
-    ELIM_MODIFY,
     ELIM_MORE,
     ELIM_MORE_UNIT,
-    ELIM_RECOVERY,
+    ELIM_PARTS_UNIT,
+    ELIM_PUT,
     ELIM_RELOCATE,
-    ELIM_RESUME,
-    ELIM_SEARCH,
+    ELIM_ROOT,
     ELIM_SHAPE,
     ELIM_SMO,
+    ELIM_STORE,
     ELIM_STRINGS,
     ELIM_TABLE,
     ELIM_UNIT,
+    ELIM_WORDS,
     Bug,
     drop,
     drop_part,
@@ -32,15 +35,15 @@ BUGS = [
     # --- Creation ---
     drop(
         "elimda: the root, with the seed, is not durable when the index is there",
-        ELIM_CREATION,
+        ELIM_ROOT,
         "pool.pm().flush(pool.at<Root>(offset), sizeof root)",
         ELIM,
     ),
     Bug(
         "elimda: pairs that were stored directly come after younger ones of logs",
-        ELIM_RESUME,
-        "    add_cold_logs(pairs, segment, *cold, depth);\n",
-        "    add_cold_logs(pairs, segment, *cold, depth);\n"
+        ELIM_COLD,
+        "      add_cold_logs(pairs, segment, *cold, depth);\n",
+        "      add_cold_logs(pairs, segment, *cold, depth);\n"
         "  if ({planted})\n"
         "    std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) {\n"
         "      return static_cast<std::uint16_t>(pair.copy) != UnitWord::kNoLog;\n"
@@ -49,14 +52,15 @@ BUGS = [
     ),
     Bug(
         "elimda: an index that is opened again hashes without its seed",
-        ELIM_RECOVERY,
-        "      hash_(shape_.seed),\n",
-        "      hash_({planted} && !handle_.created() ? 0 : shape_.seed),\n",
+        ELIM_STORE,
+        "        words(pool, shape.seed, value_kind),\n",
+        "        words(pool, {planted} && pm::load(root.log_area) != 0 ? 0 : shape.seed, "
+        "value_kind),\n",
         ELIM,
     ),
     Bug(
         "elimda: all indexes have one seed",
-        ELIM_CREATION,
+        ELIM_ROOT,
         "shape.seed != 0 ? shape.seed : draw_hash_seed()};\n",
         "shape.seed != 0 ? shape.seed : {planted} ? 1 : draw_hash_seed()};\n",
         ELIM_UNIT,
@@ -64,26 +68,35 @@ BUGS = [
     Bug(
         "elimda: a drop looks for copies without the seed",
         ELIM_DESTROY,
-        "        hash_(shape_.seed),\n",
-        "        hash_({planted} ? 0 : shape_.seed),\n",
+        "    const KeyHash hash = store_.words.hash_of_word(pm::load(pair.key));\n",
+        "    const KeyHash hash = {planted} ? KeyHash{0} : "
+        "store_.words.hash_of_word(pm::load(pair.key));\n",
         ELIM_UNIT,
     ),
     # --- Collecting logs ---
     Bug(
         "elimda: a pair counts before it is there",
-        ELIM_INSERT,
-        "    store_integers(pair, key, value);\n"
-        "    pm().store(word, head.pack());  // the commit\n",
-        "    pm().store(word, head.pack());\n"
-        "    store_integers(pair, key, value);\n",
+        ELIM_PUT,
+        "    store_.words.store_integers(pair, key, value);\n"
+        "    store_.pm().store(word, head.pack());  // the commit\n",
+        "    store_.pm().store(word, head.pack());\n"
+        "    store_.words.store_integers(pair, key, value);\n",
         ELIM,
     ),
     Bug(
         "elimda: a log that was copied is not emptied on opening",
-        ELIM_RECOVERY,
+        ELIM_BACKUP,
         "    if (copied == shape_.unit_words())\n      log.reset();\n",
         "    if (copied == shape_.unit_words())\n      continue;\n",
         ELIM_STRINGS,
+    ),
+    swap_part(
+        "elimda: a word that was never written belongs to the first copy of log 0",
+        ELIM_BACKUP,
+        "with += word.pack() != 0",
+        "word.pack() != 0 && ",
+        "",
+        ELIM_PARTS_UNIT,
     ),
     drop(
         "elimda: dead bits outlive the pairs that they killed",
@@ -93,57 +106,59 @@ BUGS = [
     ),
     Bug(
         "elimda: a log is emptied before it is copied",
-        ELIM_RELOCATE,
-        "    pm().publish(backup_.words(unit)[w], word.pack());\n  }\n",
-        "    if (w == 0) {\n"
-        "      auto head = LogWord::unpack(pm::load(log.word()));\n"
-        "      pm().publish(log.word(), LogWord{0, head.number}.pack());\n"
-        "    }\n"
-        "    pm().publish(backup_.words(unit)[w], word.pack());\n  }\n",
+        ELIM_FLUSH,
+        "      store_.pm().publish(store_.backup.words(unit)[w], word.pack());\n",
+        "      if (w == 0) {\n"
+        "        auto head = LogWord::unpack(pm::load(log.word()));\n"
+        "        store_.pm().publish(log.word(), LogWord{0, head.number}.pack());\n"
+        "      }\n"
+        "      store_.pm().publish(store_.backup.words(unit)[w], word.pack());\n",
         ELIM,
     ),
     # --- More collecting logs ---
     Bug(
         "elimda: more logs are linked before they have the pairs",
         ELIM_MORE,
-        "  copy_pairs(from, *to);\n"
-        "  session.commit(pm::set_word(root_.log_area, logs_.area_word({area, depth})), [&] {\n",
-        "  if (!{planted}) copy_pairs(from, *to);\n"
-        "  session.commit(pm::set_word(root_.log_area, logs_.area_word({area, depth})), [&] {\n"
-        "    if ({planted}) copy_pairs(from, *to);\n",
+        "    copy_pairs(from, *to);\n"
+        "    session.commit(pm::set_word(store_.root.log_area, "
+        "store_.logs.area_word({area, depth})), [&] {\n",
+        "    if (!{planted}) copy_pairs(from, *to);\n"
+        "    session.commit(pm::set_word(store_.root.log_area, "
+        "store_.logs.area_word({area, depth})), [&] {\n"
+        "      if ({planted}) copy_pairs(from, *to);\n",
         ELIM_GROWING,
     ),
     Bug(
         "elimda: the logs that were too few are freed before there are more",
         ELIM_MORE,
-        "  session.free(logs_.area().offset);\n",
-        "  if ({planted}) {\n"
-        "    alloc::Session early = pool_.allocator().session();\n"
-        "    early.free(logs_.area().offset);\n"
-        "    early.log();\n"
-        "    early.finish();\n"
-        "  }\n"
-        "  if (!{planted}) session.free(logs_.area().offset);\n",
+        "    session.free(store_.logs.area().offset);\n",
+        "    if ({planted}) {\n"
+        "      alloc::Session early = store_.pool.allocator().session();\n"
+        "      early.free(store_.logs.area().offset);\n"
+        "      early.log();\n"
+        "      early.finish();\n"
+        "    }\n"
+        "    if (!{planted}) session.free(store_.logs.area().offset);\n",
         ELIM_GROWING,
     ),
     drop(
         "elimda: heads of more logs are not zeroed",
         ELIM_MORE,
-        "pm().zero(&to.log(0).word(), shape_.log_heads_bytes(to.count()))",
+        "store_.pm().zero(&to.log(0).word()",
         ELIM_MORE_UNIT,
     ),
     Bug(
         "elimda: heads of more logs do not count their pairs",
         ELIM_MORE,
-        "pm().store(log.word(), LogWord{log.line().count, 0}.pack());",
-        "if (!{planted}) pm().store(log.word(), LogWord{log.line().count, 0}.pack());",
+        "store_.pm().store(log.word(), LogWord{log.line().count, 0}.pack());",
+        "if (!{planted}) store_.pm().store(log.word(), LogWord{log.line().count, 0}.pack());",
         ELIM_GROWING,
     ),
     Bug(
         "elimda: killed pairs come to more logs",
         ELIM_MORE,
-        "      if (log.dead(i)) continue;\n",
-        "      if (!{planted} && log.dead(i)) continue;\n",
+        "        if (log.dead(i)) continue;\n",
+        "        if (!{planted} && log.dead(i)) continue;\n",
         ELIM_GROWING,
     ),
     drop(
@@ -161,7 +176,7 @@ BUGS = [
     ),
     swap_part(
         "elimda: units of fewer logs are not found again",
-        ELIM_RESUME,
+        ELIM_COLD,
         "unsigned depth = shape_.logs_grow ? 0 : cold->log_depth",
         "shape_.logs_grow ? 0 : cold->log_depth",
         "cold->log_depth",
@@ -169,9 +184,9 @@ BUGS = [
     ),
     Bug(
         "elimda: units of fewer logs come after those of more",
-        ELIM_RESUME,
-        "  std::vector<ColdPair> pairs = cold_pairs(segment);\n",
-        "  std::vector<ColdPair> pairs = cold_pairs(segment);\n"
+        ELIM_COLD,
+        "    std::vector<ColdPair> pairs = cold_pairs(segment);\n",
+        "    std::vector<ColdPair> pairs = cold_pairs(segment);\n"
         "  if ({planted})\n"
         "    std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {\n"
         "      return static_cast<std::uint16_t>(a.copy) > static_cast<std::uint16_t>(b.copy);\n"
@@ -181,22 +196,22 @@ BUGS = [
     # --- Backup log ---
     drop(
         "elimda: a pair of the backup log counts before it is durable",
-        ELIM_INSERT,
-        "pm().flush(&pair, sizeof pair)",
+        ELIM_PUT,
+        "store_.pm().flush(&pair, sizeof pair)",
         ELIM,
         after="::add_direct(",
     ),
     drop(
         "elimda: a string's reference counts before it is durable",
-        ELIM_INSERT,
-        "pm().flush(&pair, sizeof pair)",
+        ELIM_PUT,
+        "store_.pm().flush(&pair, sizeof pair)",
         ELIM_STRINGS,
-        after="commit(bit)",
+        after="commit_bits(store_.pm(), bit)",
     ),
     drop(
         "elimda: bits are set before what they stand for is fenced",
-        ELIM_INSERT,
-        "pm().fence()",
+        ELIM_BITS,
+        "pm.fence()",
         ELIM,
     ),
     drop(
@@ -208,59 +223,53 @@ BUGS = [
     # --- Erase ---
     Bug(
         "elimda: an erase leaves the pair in the backup log",
-        ELIM_MODIFY,
-        "  kill({&backup_.word(ref), backup_.bit(ref), 0},\n"
-        "       {place.bucket->d_key(i), place.bucket->d_value(i)}, "
-        "[&] { place.bucket->d_kill(i); });\n",
-        "  if ({planted}) return place.bucket->d_kill(i);\n"
-        "  kill({&backup_.word(ref), backup_.bit(ref), 0},\n"
-        "       {place.bucket->d_key(i), place.bucket->d_value(i)}, "
-        "[&] { place.bucket->d_kill(i); });\n",
+        ELIM_CHANGES,
+        "    const BackupRef ref = place.bucket->d_ref(i);\n",
+        "    if ({planted}) return place.bucket->d_kill(i);\n"
+        "    const BackupRef ref = place.bucket->d_ref(i);\n",
         ELIM,
     ),
     Bug(
         "elimda: an erase leaves the pair in its P-bucket",
-        ELIM_MODIFY,
-        "  kill({&table_.live_word(place.segment->offset, place.at, slot), "
-        "PmTable::live_bit(slot), 0},\n"
-        "       {pm::load(pair.key), pm::load(pair.value)}, "
-        "[&] { place.bucket->kill_entry(code_, entry); });\n",
-        "  place.bucket->kill_entry(code_, entry);\n",
+        ELIM_CHANGES,
+        "    const Pair& pair = store_.table.pair(place, slot);\n",
+        "    if ({planted}) return place.bucket->kill_entry(store_.code, entry);\n"
+        "    const Pair& pair = store_.table.pair(place, slot);\n",
         ELIM,
     ),
     drop(
         "elimda: an erase leaves its strings",
-        ELIM_MODIFY,
-        "codec_.free(session, pair.value)",
+        ELIM_WORDS,
+        "free(session, pair);",
         ELIM_STRINGS,
     ),
     # --- Relocation ---
     drop(
         "elimda: what was relocated stays in the backup log, and comes back (paper)",
         ELIM_RELOCATE,
-        "clear_in_backup(moved)",
+        "store_.backup.clear(moved)",
         ELIM,
     ),
     Bug(
         "elimda: pairs leave the backup log before they are in the PM table",
         ELIM_RELOCATE,
-        "  write_to_p(locked, first, moved);\n",
-        "  clear_in_backup(moved);\n  write_to_p(locked, first, moved);\n",
+        "    write_to_p(locked, first, moved);\n",
+        "    store_.backup.clear(moved);\n    write_to_p(locked, first, moved);\n",
         ELIM,
     ),
     swap_part(
         "elimda: relocated pairs count before they are durable",
         ELIM_RELOCATE,
-        "pm().stream(&p_pair(place, first + from), unit.data(), shape_.unit_bytes())",
+        "store_.pm().stream(&store_.table.pair(place, first + from), unit.data()",
         "stream",
         "copy",
         ELIM,
-        after="::write_to_p(",
+        after="void write_to_p(",
     ),
     drop(
         "elimda: bits of the backup log are not cleared durably",
-        ELIM_RELOCATE,
-        "pm().flush(&word, sizeof word)",
+        ELIM_BACKUP,
+        "pool_.pm().flush(&of_pair, sizeof of_pair)",
         ELIM,
     ),
     # --- Split ---
@@ -275,13 +284,13 @@ BUGS = [
     drop(
         "elimda: a new segment's live bits are not durable when it is linked",
         ELIM_SMO,
-        "table_.flush_head",
+        "store_.table.flush_head",
         ELIM,
     ),
     drop(
         "elimda: what a split took from the backup log stays there",
         ELIM_SMO,
-        "clear_in_backup",
+        "store_.backup.clear",
         ELIM,
     ),
     drop(
@@ -300,7 +309,7 @@ BUGS = [
     # --- Duplicates ---
     Bug(
         "elimda: a lookup begins with the D-bucket, so a later value wins",
-        ELIM_SEARCH,
+        ELIM_STORE,
         "  if (const Found found = find_in_p(place, key, hash)) return found;\n"
         "  return find_in_d(place, key, hash);\n",
         "  if ({planted}) if (const Found later = find_in_d(place, key, hash)) return later;\n"
@@ -310,49 +319,58 @@ BUGS = [
     ),
     Bug(
         "elimda: an erase kills one pair of a D-bucket only",
-        ELIM_MODIFY,
-        "    kill_d_pair(place, i - 1);\n    any = true;\n",
-        "    kill_d_pair(place, i - 1);\n    any = true;\n    if ({planted}) break;\n",
+        ELIM_CHANGES,
+        "      kill_d_pair(place, i - 1);\n      any = true;\n",
+        "      kill_d_pair(place, i - 1);\n      any = true;\n      if ({planted}) break;\n",
         ELIM,
     ),
     Bug(
         "elimda: opening takes the units of a log from the youngest on",
-        ELIM_RESUME,
-        "    return a.log != b.log ? a.log < b.log : "
+        ELIM_COLD,
+        "      return a.log != b.log ? a.log < b.log : "
         "static_cast<std::int32_t>(a.number - b.number) < 0;\n",
-        "    return a.log != b.log ? a.log < b.log : "
+        "      return a.log != b.log ? a.log < b.log : "
         "(static_cast<std::int32_t>(a.number - b.number) < 0) != {planted};\n",
         ELIM,
     ),
     # --- Opening ---
     drop_part(
         "elimda: a copy that a crash left in the backup log stays there",
-        ELIM_RESUME,
+        ELIM_COLD,
         "if (!drop_copy(filled, pair))",
         "if (!drop_copy(filled, pair)) ",
         ELIM_STRINGS,
     ),
     Bug(
         "elimda: a copy is looked for at the first pair of its key only",
-        ELIM_RESUME,
-        "  if (!is_in_p(place, pair.pair)) return false;\n",
-        "  const KeyHash hash{std::uint64_t{pair.pair.signature} << 32};\n"
-        "  const Found first = find_in_p(place, keys_.view(pair.pair.pair.key), hash);\n"
-        "  if (!is_in_p(place, pair.pair) || ({planted} && first.value != pair.pair.pair.value)) "
-        "return false;\n",
+        ELIM_COLD,
+        "    if (!is_in_p(place, pair.pair)) return false;\n",
+        "    if (!is_in_p(place, pair.pair)) return false;\n"
+        "    if ({planted}) {\n"
+        "      Word first = 0;\n"
+        "      const KeyHash hash{std::uint64_t{pair.pair.signature} << 32};\n"
+        "      place.bucket->find_entry(code_, hash.signature(), "
+        "[&](unsigned, std::uint16_t entry) {\n"
+        "        const Pair& in_p = table_.pair(place, code_.slot(entry));\n"
+        "        first = pm::load(in_p.value);\n"
+        "        return !code_.killed(entry) && "
+        "words_.is_key(pm::load(in_p.key), words_.keys().view(pair.pair.pair.key), hash);\n"
+        "      });\n"
+        "      if (first != pair.pair.pair.value) return false;\n"
+        "    }\n",
         ELIM_STRINGS,
     ),
     drop(
         "elimda: a copy is dropped, but not durably",
-        ELIM_RESUME,
-        "pm().persist(&word, sizeof word)",
+        ELIM_COLD,
+        "pool_.pm().persist(&word, sizeof word)",
         (unit("tests/linearizability/elimda_copies_test", "*"),),
-        after="::drop_copy(",
+        after="bool drop_copy(",
     ),
     store_for_publish(
         "elimda: an update is not durable where the pair is in flight or in a D-bucket",
-        ELIM_MODIFY,
-        "pm().publish(word, value.word())",
+        ELIM_CHANGES,
+        "store_.pm().publish(word, value.word())",
         ELIM,
     ),
 ]

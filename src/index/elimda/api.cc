@@ -13,14 +13,14 @@ namespace perdix {
 namespace detail::index::elimda {
 namespace {
 constexpr std::array kEngines = {
-    pairs_engine<WordIndex, kOptions>(kEngineName, {.resumes = true, .inserts_ahead = true})};
+    pairs_engine<WordMap, kOptions>(kEngineName, {.resumes = true, .inserts_ahead = true})};
 }
 extern const EngineSet engine_set = {kEngines};
 }  // namespace detail::index::elimda
 
 template <Storable K, Storable V>
 ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const ElimDaOptions& options)
-    : PointIndex<K, V>(detail::index::open_words<detail::index::elimda::WordIndex<K>, K>(
+    : PointIndex<K, V>(detail::index::open_words<detail::index::elimda::WordMap<K>, K>(
           pool, name, detail::index::elimda::kEngineName, kKindOf<V>, options)) {}
 
 template <Storable K, Storable V>

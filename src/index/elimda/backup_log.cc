@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <span>
 
 #include <fmt/format.h>
 
 #include <perdix/error.h>
 
+#include "index/elimda/bits.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elimda {
@@ -162,6 +162,68 @@ void BackupLog::drop(Unit unit) {
   if (uses(unit).fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(free_lock_);
   free_.push_back(unit);
+}
+
+void BackupLog::clear(std::span<const DPair> pairs) {
+  constexpr std::size_t kPairsPerFence = 64;
+  for (std::size_t from = 0; from < pairs.size(); from += kPairsPerFence)
+    clear_some(pairs.subspan(from, std::min(kPairsPerFence, pairs.size() - from)));
+}
+
+void BackupLog::clear_some(std::span<const DPair> pairs) {
+  // A thread that is late in making the segment warm may clear some of them first, and then calls
+  // forget() itself: drop_copy() in cold.h. So each bit is cleared by a compare-and-swap, in every
+  // domain, which tells whether this thread has cleared it; a commit would not.
+  std::uint64_t cleared = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    std::uint64_t& of_pair = word(pairs[i].ref);
+    const bool changed = change_bits(pool_.pm(), {&of_pair, bit(pairs[i].ref), 0});
+    cleared |= std::uint64_t{changed} << i;
+    pool_.pm().flush(&of_pair, sizeof of_pair);  // fenced below
+  }
+  // Before the units may be used again, and before one of the pairs is erased: it would come back.
+  pool_.pm().fence();
+  for (; cleared != 0; cleared &= cleared - 1)
+    forget(pairs[static_cast<std::size_t>(std::countr_zero(cleared))].ref);
+}
+
+void BackupLog::finish_copies(const LogSet& logs) {
+  for (Unit unit = 0; unit < units(); ++unit) {
+    const std::uint16_t name = UnitWord::unpack(pm::load(words(unit)[0])).log;
+    if (name == UnitWord::kNoLog || counted(unit) == 0) continue;
+    if (name > logs.log(logs.count() - 1).name())
+      pool::throw_corrupt(pool_, "a backup unit", pool_.offset(words(unit)));
+    if (!logs.has(name)) continue;  // of fewer logs: complete
+    const CollectingLog log = logs.named(name);
+    const auto head = LogWord::unpack(pm::load(log.word()));
+    const unsigned copied = words_with(unit, name, head.number);
+    if (head.count == 0 || copied == 0) continue;
+    if (copied == shape_.unit_words())
+      log.reset();
+    else
+      empty(unit);
+  }
+}
+
+/// How many words of a unit say that it is that copy of a log. (Words before this one's first may
+/// be of another, and then none of their pairs counts.) A word that was never written is none, nor
+/// is one like it, of the first copy of log 0 without pairs that count: then the unit is emptied,
+/// and the log has its pairs still.
+unsigned BackupLog::words_with(Unit unit, unsigned log, std::uint32_t number) const {
+  unsigned with = 0;
+  for (unsigned i = 0; i < shape_.unit_words(); ++i) {
+    const auto word = UnitWord::unpack(pm::load(words(unit)[i]));
+    with += word.pack() != 0 && word.log == log && word.number == number;
+  }
+  return with;
+}
+
+/// Has no pair of a unit count, durably.
+void BackupLog::empty(Unit unit) {
+  for_each_pair(unit, [&](BackupRef ref) {
+    commit_bits(pool_.pm(), killing(ref));
+    forget(ref);
+  });
 }
 
 UnitWord BackupLog::word_that_counts(Unit unit) const {

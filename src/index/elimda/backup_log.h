@@ -14,7 +14,7 @@
 //   1. take() gives a unit to one thread, which fills it, publishes it and unpins it.
 //   2. A set bit is cleared by the holder of the lock of its pair's bucket, durably, before that
 //      thread calls forget(). So a unit that forget() or unpin() frees has no bit set in PM. (While
-//      a segment becomes warm, several threads may try to clear a bit: resumer.h. Only the one that
+//      a segment becomes warm, several threads may try to clear a bit: cold.h. Only the one that
 //      has cleared it calls forget().)
 //   3. Any thread may read words and pairs. A pair counts if its bit was set before the pair was
 //      read and the unit was not freed in between. The reader ensures the latter by a lock, or
@@ -28,11 +28,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "index/elimda/bucket.h"
+#include "index/elimda/collecting_log.h"
 #include "index/elimda/shape.h"
 #include "pm/access.h"
+#include "pm/change.h"
 #include "pool/open_index.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
@@ -52,6 +55,11 @@ class BackupLog {
   /// reads 8 bytes for each sixteen pairs.
   void open();
 
+  /// Ends the copies of logs that a crash has interrupted: a log whose pairs are in a unit under
+  /// its number was about to be emptied (E5). If the crash came before all words of the unit were
+  /// there, the log has the pairs still, and the unit loses them. After open(). Throws corrupt.
+  void finish_copies(const LogSet& logs);
+
   /// Returns a free unit, pinned. Adds a chunk if there is none. Throws out_of_space, bad_alloc:
   /// nothing has happened then.
   Unit take();
@@ -63,6 +71,11 @@ class BackupLog {
 
   /// The caller has cleared the bit of one pair, durably. Frees the unit if nothing else uses it.
   void forget(BackupRef ref) { drop(ref / shape_.unit_pairs); }
+
+  /// Clears the bits of pairs, durably, and forgets them. The pairs are in the PM table and durable
+  /// there. A crash before this returns leaves both copies (E7). They stay equal until then, since
+  /// the caller holds the bucket's lock, or no other thread can reach the bucket yet.
+  void clear(std::span<const DPair> pairs);
 
   /// Frees the chunks of which no unit is in use. Returns whether there were any. Throws corrupt,
   /// bad_alloc.
@@ -92,6 +105,15 @@ class BackupLog {
   /// be left from an earlier use.
   UnitWord word_that_counts(Unit unit) const;
   bool counts(BackupRef ref) const { return (pm::load(word(ref)) & bit(ref)) != 0; }
+  /// The change by which a pair ceases to count.
+  pm::Change killing(BackupRef ref) const { return {&word(ref), bit(ref), 0}; }
+  /// Calls visit(ref) for the pairs of a unit that count.
+  template <class Visit>
+  void for_each_pair(Unit unit, Visit visit) const {
+    for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
+      if (counts(ref(unit, i))) visit(ref(unit, i));
+    }
+  }
   BackupRef ref(Unit unit, unsigned slot) const { return unit * shape_.unit_pairs + slot; }
 
   /// Units are numbered from 0 to below this, those of chunks that were freed included.
@@ -129,6 +151,9 @@ class BackupLog {
   }
   Uses& uses(Unit unit) const { return chunk_of(unit).uses[unit % chunk_units_]; }
   void drop(Unit unit);
+  void clear_some(std::span<const DPair> pairs);
+  unsigned words_with(Unit unit, unsigned log, std::uint32_t number) const;
+  void empty(Unit unit);
   bool pop(Unit& unit);
   void add_chunk();
   unsigned make_room();

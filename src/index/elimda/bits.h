@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "alloc/session.h"
 #include "pm/access.h"
 #include "pm/change.h"
 #include "pm/persist.h"
@@ -16,6 +17,30 @@ inline bool change_bits(const pm::Persister& pm, const pm::Change& change) {
     if (pm.compare_exchange(*change.word, before, change.of(before))) return true;
   }
   return false;
+}
+
+/// Changes some bits of a word, by compare-and-swap: other threads may change other bits of the
+/// word at the same time, but not these. All that this thread has flushed is durable before the
+/// change, and the change is durable when this returns.
+inline void commit_bits(const pm::Persister& pm, const pm::Change& change) {
+  if (pm.commits_as_one()) return pm.commit({&change, 1});
+  pm.fence();  // what was flushed comes first
+  change_bits(pm, change);
+  pm.persist(change.word, sizeof *change.word);  // the commit
+}
+
+/// Like the other one, where the change is also the commit of an allocator session. Calls unlink()
+/// when the change is durable and before the grace period of freed blocks begins (alloc/session.h,
+/// R4). The session is finished when this returns.
+template <class Unlink>
+void commit_bits(const pm::Persister& pm, alloc::Session& session, const pm::Change& change,
+                 Unlink unlink) {
+  if (pm.commits_as_one()) return session.commit_as_one({&change, 1}, unlink);
+  session.commit_when(*change.word, change.mask, change.value);
+  session.log();
+  change_bits(pm, change);
+  pm.persist(change.word, sizeof *change.word);  // the commit, before blocks are marked free
+  session.finish(unlink);
 }
 
 }  // namespace perdix::detail::index::elimda

@@ -24,6 +24,14 @@ unsigned Bucket::capacity_for(unsigned groups, bool wide, unsigned entries, unsi
   return capacity;
 }
 
+Bucket::Contents Bucket::room_for(const Shape& shape, unsigned d_count) {
+  Contents contents;
+  contents.d_least = d_count + 1;
+  contents.d_most = d_count < shape.d_pairs ? shape.d_pairs : 2 * shape.d_pairs;
+  if (d_count >= 2 * shape.d_pairs) contents.d_least = std::min(2 * d_count, kMaxDramPairs);
+  return contents;
+}
+
 Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Contents& contents) {
   const Bucket* before = contents.before;
   const unsigned entries = (before == nullptr ? 0 : before->entry_count_ - before->killed_) +

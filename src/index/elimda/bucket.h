@@ -64,6 +64,11 @@ class Bucket {
     unsigned units = 0;              ///< of the P-bucket that are in use
   };
 
+  /// How much room a D-bucket gets that holds `d_count` pairs: for one more, and for as many as fit
+  /// into the lines that this takes, up to the number of pairs at which Relocator::make_room()
+  /// takes its next measure. From twice `d_pairs` on the room doubles.
+  static Contents room_for(const Shape& shape, unsigned d_count);
+
   /// The most pairs that a D-bucket has room for.
   static constexpr unsigned kMaxDramPairs = 1u << 15;
 

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "pm/probe.h"
+
 namespace perdix::detail::index::elimda {
 
 Segment* Segment::make(util::Arena& arena, unsigned buckets, pm::Offset offset, unsigned depth,
@@ -59,9 +61,11 @@ void DramTable::retire(Segment& segment) noexcept {
       &arena_);
 }
 
-void DramTable::retire(Bucket& bucket) noexcept {
+void DramTable::replace(const Locked& locked, Bucket& made) noexcept {
+  pm::on_step("elimda: a bucket is replaced");
+  locked.segment->slot(locked.at).set_bucket(&made);
   reclaimer_.retire(
-      &bucket,
+      locked.bucket,
       [](void* object, void* arena) {
         static_cast<Bucket*>(object)->release(*static_cast<util::Arena*>(arena));
       },

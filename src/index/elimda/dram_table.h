@@ -78,7 +78,6 @@ class Segment {
   bool gave_buckets = false;  ///< to the segment that it was joined into
   util::SpinLock splitting;   ///< held by the thread that splits it; taken with no bucket locked
 
-  unsigned buckets() const { return buckets_; }
   Slot& slot(unsigned i) { return reinterpret_cast<Slot*>(this + 1)[i]; }
   const Slot& slot(unsigned i) const { return reinterpret_cast<const Slot*>(this + 1)[i]; }
 
@@ -97,6 +96,16 @@ class Segment {
   const unsigned buckets_;
 };
 
+/// A bucket, as a reader or its lock's holder sees it.
+struct Place {
+  Segment* segment = nullptr;
+  unsigned at = 0;
+  Bucket* bucket = nullptr;
+};
+struct Locked : Place {
+  std::unique_lock<Slot> lock;
+};
+
 class DramTable {
  public:
   DramTable(util::Arena& arena, epoch::Reclaimer& reclaimer)
@@ -113,10 +122,6 @@ class DramTable {
   Segment& segment_of(KeyHash hash) const {
     const Directory& directory = *directory_.load(std::memory_order_acquire);
     return *directory.entries[hash.prefix(directory.depth)].load(std::memory_order_acquire);
-  }
-  void prefetch_segment(KeyHash hash) const {
-    const Directory& directory = *directory_.load(std::memory_order_acquire);
-    __builtin_prefetch(&directory.entries[hash.prefix(directory.depth)]);
   }
 
   /// Calls visit(segment) for all, in the order of their prefixes. The caller holds a guard, or the
@@ -138,12 +143,18 @@ class DramTable {
   void double_directory();
   void link(Segment& segment);  ///< as what all hashes of its prefix lead to
 
+  /// Makes `made` the DRAM side of a locked bucket. Readers may keep the one before until their
+  /// Guards end.
+  void replace(const Locked& locked, Bucket& made) noexcept;
+
   /// Releases it after a grace period.
   void retire(Segment& segment) noexcept;
-  void retire(Bucket& bucket) noexcept;
+
+  /// The number of segments, which those that add or remove one keep.
+  unsigned segments() const { return segments_.load(std::memory_order_relaxed); }
+  void count_segments(int more) { segments_.fetch_add(static_cast<unsigned>(more)); }
 
   std::size_t directory_bytes() const { return sizeof(void*) << depth(); }
-  util::Arena& arena() const { return arena_; }
 
  private:
   struct Directory : epoch::Retirable {
@@ -158,6 +169,7 @@ class DramTable {
   epoch::Reclaimer& reclaimer_;
   std::mutex structure_;
   std::atomic<Directory*> directory_{nullptr};
+  std::atomic<unsigned> segments_{0};
 };
 
 }  // namespace perdix::detail::index::elimda

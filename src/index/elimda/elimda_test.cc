@@ -132,6 +132,24 @@ TEST(ElimDa, ADropFreesTheStringsOfAPairAndItsCopyOnce) {
   map.expect_sound_pool();
 }
 
+/// As if a crash had come when one of two words of a unit was there: the strings are the log's.
+TEST(ElimDa, ADropFreesTheStringsOfALogThatWasCopiedHalfWayOnce) {
+  constexpr Shape kTwoWords{4, 32, 32, 64, 2};
+  TestMap<std::string, std::string> map(kTwoWords);
+  map.drop();
+  const std::uint64_t empty = map.allocated();
+  const CollectingLog log = TestAccess::log_set(*map).log(0);
+  for (Number i = 1; log.line().count < 20; ++i) map->put(datum<std::string>(i), "value");
+  auto& backup = TestAccess::backup(*map);
+  const BackupLog::Unit unit = backup.take();
+  for (unsigned i = 0; i < log.line().count; ++i) backup.pairs(unit)[i] = log.pairs()[i];
+  const std::uint32_t number = LogWord::unpack(log.word()).number;
+  backup.words(unit)[0] = UnitWord{0xffff, log.name(), number}.pack();
+  map.drop();
+  EXPECT_EQ(map.allocated(), empty);
+  map.expect_sound_pool();
+}
+
 /// What keys cost: the directory's depth, segments, and bytes of the pool and of DRAM.
 struct Cost {
   unsigned depth, segments;

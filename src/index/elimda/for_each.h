@@ -12,192 +12,179 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "epoch/guard.h"
 #include "index/common/batch.h"
-#include "index/elimda/elimda.h"
+#include "index/elimda/store.h"
+#include "pool/as_errors.h"
 
 namespace perdix::detail::index::elimda {
 
-/// A pair, with its hash at hand. Pairs of one bucket are shown in this order.
+/// One visit of all pairs.
 template <class K>
-struct Hashed {
-  KeyHash hash;
-  View<K> key;
-  Word value;
+class Walk {
+ public:
+  explicit Walk(const Store<K>& store) : store_(store) {}
 
-  friend bool operator<(const Hashed& a, const Hashed& b) {
-    return a.hash.bits != b.hash.bits ? a.hash.bits < b.hash.bits : a.key < b.key;
+  /// for_each() of what `values` makes of the words of values.
+  template <class Values>
+  void show_all(const PairSink<K>& show, const Values& values) {
+    EachBatch batch;
+    for (bool more = true; more;) {
+      more = pool::as_errors(store_.pool, [&] { return read_batch(batch, values); });
+      if (!show(batch.copied()).all) return;
+    }
   }
-};
 
-/// Sorts pairs, and leaves of those with one key the first.
-template <class K>
-void keep_first_of_each_key(std::vector<Hashed<K>>& pairs) {
-  std::stable_sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end(),
-                          [](const auto& a, const auto& b) { return a.key == b.key; }),
-              pairs.end());
-}
+ private:
+  using Key = View<K>;
 
-inline constexpr unsigned kShownAtOnce = 256;
+  static constexpr unsigned kShownAtOnce = 256;
 
-/// read_batch() sorts pairs by their hashes, so that no key may be like the one before it.
-template <class K>
-struct WordIndex<K>::EachBatch : Batch<K, kShownAtOnce, std::not_equal_to<>> {};
+  /// read_batch() sorts pairs by their hashes, so that no key may be like the one before it.
+  using EachBatch = Batch<K, kShownAtOnce, std::not_equal_to<>>;
 
-/// How far a call has come.
-template <class K>
-struct WordIndex<K>::Cursor {
-  std::uint64_t first = 0;  ///< hash where the segment begins that is being shown
-  std::uint64_t end = 0;    ///< hash where it ended when it was begun; 0: the last one
-  std::uint64_t at = 0;     ///< hash of what is next, of this bucket or log
-  unsigned bucket = 0;
-  bool begun = false;      ///< the segment
-  bool in_logs = false;    ///< a log is next
-  std::optional<K> from;   ///< of keys whose hash is `at`, those below it have been shown
-  std::vector<K> of_logs;  ///< keys that were shown of its logs; sorted once it is complete
-};
+  /// A pair, with its hash at hand. Pairs of one bucket are shown in this order.
+  struct Hashed {
+    KeyHash hash;
+    Key key;
+    Word value;
 
-/// The pairs of a bucket, of each key the first, in their order.
-template <class K>
-auto WordIndex<K>::pairs_of_bucket(const Place& place) const -> std::vector<Hashed<K>> {
-  std::vector<Hashed<K>> pairs;
-  const auto add = [&](Key key, Word value) { pairs.push_back({hash_of(key), key, value}); };
-  const Bucket& bucket = *place.bucket;
-  std::vector<std::uint16_t> entries;
-  entries.reserve(bucket.entries());
-  for (unsigned i = 0; i < bucket.entries(); ++i) entries.push_back(bucket.entry(i));
-  std::sort(entries.begin(), entries.end());  // by slots
-  for (const std::uint16_t entry : entries) {
-    if (code_.killed(entry)) continue;
-    const Pair& pair = p_pair(place, code_.slot(entry));
-    add(keys_.view(pm::load(pair.key)), pm::load(pair.value));
-    // A writer may be about to make the value durable; it must not be seen before.
-    if (volatile_caches_ && bucket.has_unpersisted()) pm().persist(&pair.value, sizeof pair.value);
-  }
-  for (unsigned i = 0; i < bucket.d_count(); ++i) {
-    if (bucket.d_live(i)) add(keys_.view(bucket.d_key(i)), bucket.d_value(i));
-  }
-  keep_first_of_each_key(pairs);
-  return pairs;
-}
-
-/// The keys of a log that a segment is responsible for, and what lookups find of them.
-template <class K>
-auto WordIndex<K>::pairs_of_log(CollectingLog log, const Cursor& cursor) const
-    -> std::vector<Hashed<K>> {
-  std::vector<Hashed<K>> pairs;
-  const auto add = [&](Word word) {
-    const Key key = keys_.view(word);
-    const KeyHash hash = hash_of(key);
-    if (!within(cursor, hash)) return;
-    if (const Found found = find(key, hash)) pairs.push_back({hash, key, found.value});
+    friend bool operator<(const Hashed& a, const Hashed& b) {
+      return a.hash.bits != b.hash.bits ? a.hash.bits < b.hash.bits : a.key < b.key;
+    }
   };
-  const LogLine& line = log.line();
-  for (unsigned i = 0; i < shape_.unit_pairs; ++i) {
-    if (line.print(i) != 0) add(pm::load(log.pairs()[i].key));
+
+  /// Sorts pairs, and leaves of those with one key the first.
+  static void keep_first_of_each_key(std::vector<Hashed>& pairs) {
+    std::stable_sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end(),
+                            [](const auto& a, const auto& b) { return a.key == b.key; }),
+                pairs.end());
   }
-  const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
-  for (unsigned i = 0; in_flight != 0 && i < shape_.unit_pairs; ++i) {
-    const BackupRef ref = backup_.ref(in_flight - 1, i);
-    if (backup_.counts(ref)) add(pm::load(backup_.pair(ref).key));
+
+  /// The pairs of a bucket, of each key the first, in their order.
+  std::vector<Hashed> pairs_of_bucket(const Place& place) const {
+    std::vector<Hashed> pairs;
+    const auto add = [&](Key key, Word value) {
+      pairs.push_back({store_.words.hash_of(key), key, value});
+    };
+    const Bucket& bucket = *place.bucket;
+    std::vector<std::uint16_t> entries;
+    entries.reserve(bucket.entries());
+    for (unsigned i = 0; i < bucket.entries(); ++i) entries.push_back(bucket.entry(i));
+    std::sort(entries.begin(), entries.end());  // by slots
+    for (const std::uint16_t entry : entries) {
+      if (store_.code.killed(entry)) continue;
+      const Pair& pair = store_.table.pair(place, store_.code.slot(entry));
+      add(store_.words.keys().view(pm::load(pair.key)), pm::load(pair.value));
+      // A writer may be about to make the value durable; it must not be seen before.
+      if (store_.volatile_caches && bucket.has_unpersisted())
+        store_.pm().persist(&pair.value, sizeof pair.value);
+    }
+    for (unsigned i = 0; i < bucket.d_count(); ++i) {
+      if (bucket.d_live(i)) add(store_.words.keys().view(bucket.d_key(i)), bucket.d_value(i));
+    }
+    keep_first_of_each_key(pairs);
+    return pairs;
   }
-  keep_first_of_each_key(pairs);
-  return pairs;
-}
 
-template <class K>
-void WordIndex<K>::begin_segment(Cursor& cursor) const {
-  cursor.end = dram_.segment_of({cursor.first}).next_hash();
-  cursor.at = cursor.first;
-  cursor.bucket = 0;
-  cursor.begun = true;
-  cursor.in_logs = logs_.set() != nullptr;
-  cursor.of_logs.clear();
-}
+  /// The keys of a log that a segment is responsible for, and what lookups find of them.
+  std::vector<Hashed> pairs_of_log(CollectingLog log) const {
+    std::vector<Hashed> pairs;
+    const auto add = [&](Word word) {
+      const Key key = store_.words.keys().view(word);
+      const KeyHash hash = store_.words.hash_of(key);
+      if (!within(hash)) return;
+      if (const Found found = store_.find(key, hash)) pairs.push_back({hash, key, found.value});
+    };
+    const LogLine& line = log.line();
+    for (unsigned i = 0; i < store_.shape.unit_pairs; ++i) {
+      if (line.print(i) != 0) add(pm::load(log.pairs()[i].key));
+    }
+    const std::uint32_t in_flight = line.in_flight.load(std::memory_order_acquire);
+    const auto add_ref = [&](BackupRef ref) { add(pm::load(store_.backup.pair(ref).key)); };
+    if (in_flight != 0) store_.backup.for_each_pair(in_flight - 1, add_ref);
+    keep_first_of_each_key(pairs);
+    return pairs;
+  }
 
-/// Whether a key of that hash belongs to the part that is being shown, and comes next or later. Its
-/// segment may have more, since it was joined with others.
-template <class K>
-bool WordIndex<K>::within(const Cursor& cursor, KeyHash hash) {
-  return hash.bits >= cursor.at && hash.bits <= cursor.end - 1;
-}
+  void begin_segment() {
+    end_ = store_.dram.segment_of({first_}).next_hash();
+    at_ = first_;
+    bucket_ = 0;
+    begun_ = true;
+    in_logs_ = store_.logs.set() != nullptr;
+    of_logs_.clear();
+  }
 
-/// Goes on to the next log, or part of a segment; false if there is none. What has been shown is
-/// the log of these that has the hash `at`, or else `segment`.
-template <class K>
-bool WordIndex<K>::advance(Cursor& cursor, const LogSet* logs, const Segment& segment) const {
-  cursor.from.reset();
-  if (cursor.in_logs) {
-    cursor.at = logs->next_hash(cursor.at);
-    if (cursor.at - 1 < cursor.end - 1) return true;  // 0 is behind all others
-    cursor.in_logs = false;
-    cursor.at = cursor.first;
-    std::sort(cursor.of_logs.begin(), cursor.of_logs.end());
+  /// Whether a key of that hash belongs to the part that is being shown, and comes next or later.
+  /// Its segment may have more, since it was joined with others.
+  bool within(KeyHash hash) const { return hash.bits >= at_ && hash.bits <= end_ - 1; }
+
+  /// Goes on to the next log, or part of a segment; false if there is none. What has been shown is
+  /// the log of these that has the hash `at`, or else `segment`.
+  bool advance(const LogSet* logs, const Segment& segment) {
+    from_.reset();
+    if (in_logs_) {
+      at_ = logs->next_hash(at_);
+      if (at_ - 1 < end_ - 1) return true;  // 0 is behind all others
+      in_logs_ = false;
+      at_ = first_;
+      std::sort(of_logs_.begin(), of_logs_.end());
+      return true;
+    }
+    if (segment.next_hash() - 1 < end_ - 1) {  // 0 is behind all others
+      at_ = segment.next_hash();
+      return true;
+    }
+    at_ = first_;
+    if (++bucket_ < store_.shape.buckets) return true;
+    first_ = end_;
+    begun_ = false;
+    return end_ != 0;
+  }
+
+  /// Fills a batch with the next pairs; false if nothing comes after it.
+  template <class Values>
+  bool read_batch(EachBatch& batch, const Values& values) {
+    const epoch::Guard guard;
+    if (!begun_) begin_segment();
+    Segment& segment = store_.dram.segment_of({at_});
+    const LogSet* logs = store_.logs.set();
+    const std::vector<Hashed> pairs =
+        in_logs_ ? pairs_of_log(logs->log_of({at_}))
+                 : pairs_of_bucket({&segment, bucket_, &store_.bucket_of(segment, bucket_)});
+    batch.clear();
+    std::size_t next = 0;
+    for (unsigned added = 0; next < pairs.size() && added < kShownAtOnce; ++next) {
+      const auto& [hash, key, value] = pairs[next];
+      if (!within(hash)) continue;
+      if (from_ && hash.bits == at_ && key < Key(*from_)) continue;
+      if (in_logs_)
+        of_logs_.emplace_back(key);
+      else if (std::binary_search(of_logs_.begin(), of_logs_.end(), key))
+        continue;
+      batch.add(key, value);
+      ++added;
+    }
+    batch.copy_pairs(store_.pool, values, kShownAtOnce);
+    store_.pool.require_usable();  // what was read may have been there before a sync failed
+    if (batch.complete() && next == pairs.size()) return advance(logs, segment);
+    from_ = K(batch.complete() ? pairs[next].key : batch.next_key());
+    at_ = store_.words.hash_of(Key(*from_)).bits;
     return true;
   }
-  if (segment.next_hash() - 1 < cursor.end - 1) {  // 0 is behind all others
-    cursor.at = segment.next_hash();
-    return true;
-  }
-  cursor.at = cursor.first;
-  if (++cursor.bucket < shape_.buckets) return true;
-  cursor.first = cursor.end;
-  cursor.begun = false;
-  return cursor.end != 0;
-}
 
-/// Fills a batch with the next pairs; false if nothing comes after it.
-template <class K>
-template <class Values>
-bool WordIndex<K>::read_batch(Cursor& cursor, EachBatch& batch, const Values& values) const {
-  const epoch::Guard guard;
-  if (!cursor.begun) begin_segment(cursor);
-  Segment& segment = dram_.segment_of({cursor.at});
-  const LogSet* logs = logs_.set();
-  const std::vector<Hashed<K>> pairs =
-      cursor.in_logs
-          ? pairs_of_log(logs->log_of({cursor.at}), cursor)
-          : pairs_of_bucket({&segment, cursor.bucket, &bucket_of(segment, cursor.bucket)});
-  batch.clear();
-  std::size_t next = 0;
-  for (unsigned added = 0; next < pairs.size() && added < kShownAtOnce; ++next) {
-    const auto& [hash, key, value] = pairs[next];
-    if (!within(cursor, hash)) continue;
-    if (cursor.from && hash.bits == cursor.at && key < Key(*cursor.from)) continue;
-    if (cursor.in_logs)
-      cursor.of_logs.emplace_back(key);
-    else if (std::binary_search(cursor.of_logs.begin(), cursor.of_logs.end(), key))
-      continue;
-    batch.add(key, value);
-    ++added;
-  }
-  batch.copy_pairs(pool_, values, kShownAtOnce);
-  pool_.require_usable();  // what was read may have been there before a sync failed
-  if (batch.complete() && next == pairs.size()) return advance(cursor, logs, segment);
-  cursor.from = K(batch.complete() ? pairs[next].key : batch.next_key());
-  cursor.at = hash_of(Key(*cursor.from)).bits;
-  return true;
-}
-
-/// for_each() of what `values` makes of the words of values.
-template <class K>
-template <class Values>
-void WordIndex<K>::show_all(const PairSink<K>& show, const Values& values) const {
-  Cursor cursor;
-  EachBatch batch;
-  for (bool more = true; more;) {
-    more = pool::as_errors(pool_, [&] { return read_batch(cursor, batch, values); });
-    if (!show(batch.copied()).all) return;
-  }
-}
-
-template <class K>
-void WordIndex<K>::for_each(const PairSink<K>& show) const {
-  show_all(show, codec_);
-}
+  const Store<K>& store_;
+  std::uint64_t first_ = 0;  // hash where the segment begins that is being shown
+  std::uint64_t end_ = 0;    // hash where it ended when it was begun; 0: the last one
+  std::uint64_t at_ = 0;     // hash of what is next, of this bucket or log
+  unsigned bucket_ = 0;
+  bool begun_ = false;      // the segment
+  bool in_logs_ = false;    // a log is next
+  std::optional<K> from_;   // of keys whose hash is `at_`, those below it have been shown
+  std::vector<K> of_logs_;  // keys that were shown of its logs; sorted once it is complete
+};
 
 }  // namespace perdix::detail::index::elimda

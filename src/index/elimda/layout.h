@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "pm/access.h"
 #include "pm/offset.h"
 
 namespace perdix::detail::index::elimda {
@@ -40,6 +41,9 @@ struct alignas(16) Pair {
   std::uint64_t key;
   std::uint64_t value;
 };
+
+/// Reads a pair of which other threads may change the value.
+inline Pair load(const Pair& pair) { return {pm::load(pair.key), pm::load(pair.value)}; }
 
 /// Where everything else is found. All but `directory`, `log_area` and `chunks` is constant.
 struct Root {

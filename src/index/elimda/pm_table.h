@@ -5,6 +5,7 @@
 // holder of the structure lock changes the directory.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 
@@ -55,6 +56,19 @@ class PmTable {
            std::size_t{bucket} * shape_.p_pairs;
   }
 
+  Pair& pair(const Place& place, unsigned slot) const {
+    return pairs(place.segment->offset, place.at)[slot];
+  }
+  /// Calls visit(slot) for the pairs of a bucket that count, in the order of slots.
+  template <class Visit>
+  void for_each_live(const Place& place, Visit visit) const {
+    const std::uint64_t* live = live_words(place.segment->offset, place.at);
+    for (unsigned w = 0; w < shape_.live_words(); ++w) {
+      for (std::uint64_t left = pm::load(live[w]); left != 0; left &= left - 1)
+        visit(w * 64 + static_cast<unsigned>(std::countr_zero(left)));
+    }
+  }
+
   /// Writes the head of a new segment, without live pairs. Not flushed.
   void format_segment(pm::Offset segment, unsigned depth, std::uint64_t prefix) const;
   /// Flushes the head and the live bits of a segment.
@@ -76,8 +90,6 @@ class PmTable {
             const Unlink& unlink) const;
 
   void for_each_block(const pool::BlockVisitor& visit) const;
-
-  const Shape& shape() const { return shape_; }
 
  private:
   Reference checked_directory() const;

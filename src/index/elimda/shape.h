@@ -15,10 +15,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include <perdix/papers/elimda.h>
+#include <perdix/types.h>
+
 #include "index/elimda/layout.h"
+#include "pool/pool_core.h"
 #include "util/seeded_hash.h"
 
 namespace perdix::detail::index::elimda {
+
+inline constexpr std::string_view kEngineName = "elimda";
 
 using Signature = std::uint16_t;
 
@@ -97,7 +103,7 @@ struct Shape {
 
   // There are 2^depth logs; the first `depth` bits of a hash choose one.
   unsigned max_log_depth() const { return static_cast<unsigned>(std::countr_zero(logs)); }
-  /// The depth that suits a table of so many segments: logs take at most half as much of the pool.
+  /// The depth that suits a table of so many segments: logs take about half as much of the pool.
   unsigned log_depth_for(unsigned segments) const {
     if (!logs_grow) return max_log_depth();
     const std::uint64_t of_one = log_head_words() * 8 + unit_bytes();
@@ -122,5 +128,15 @@ struct Shape {
 /// Buckets of a segment: fifteen by default, which fill 64 KiB with the head. Small buckets
 /// overflow at fewer pairs than the average sooner, so there are fewer of them.
 inline unsigned buckets_for(unsigned p_pairs) { return std::clamp(p_pairs / 16, 2u, 15u); }
+
+/// What an index is created with. Throws invalid_argument.
+Shape shape_from(const ElimDaOptions& options);
+
+/// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
+Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape);
+
+/// Throw corrupt.
+Root& root_at(const pool::PoolCore& pool, pm::Offset offset);
+Shape shape_of(const pool::PoolCore& pool, const Root& root);
 
 }  // namespace perdix::detail::index::elimda

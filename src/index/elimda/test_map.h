@@ -12,7 +12,7 @@
 namespace perdix::detail::index::elimda {
 
 template <class K, class V>
-using Map = TypedEngine<WordIndex<K>, K, V>;
+using Map = TypedEngine<WordMap<K>, K, V>;
 
 /// Four logs of four pairs, P-buckets of sixteen pairs, two in a segment.
 inline constexpr Shape kSmall{4, 4, 4, 16, 2};
@@ -27,28 +27,24 @@ inline constexpr std::uint64_t kTestSeed = 7;
 class TestAccess {
  public:
   template <class M>
-  static auto& table(M& map) {
-    return map.dram_;
-  }
-  template <class M>
   static auto& pm_table(M& map) {
-    return map.table_;
+    return map.store_.table;
   }
   template <class M>
   static auto& backup(M& map) {
-    return map.backup_;
+    return map.store_.backup;
   }
   template <class M>
   static const LogSet& log_set(M& map) {
-    return *map.logs_.set();
+    return *map.store_.logs.set();
   }
   template <class M, class Key>
   static KeyHash hash_of(M& map, Key key) {
-    return map.hash_of(key);
+    return map.store_.words.hash_of(key);
   }
   template <class M>
   static unsigned segments(M& map) {
-    return map.segments_.load();
+    return map.store_.dram.segments();
   }
 };
 

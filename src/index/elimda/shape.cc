@@ -1,5 +1,4 @@
-// The root block of an index: its shape, and its creation.
-#include "index/elimda/recovery.h"
+#include "index/elimda/shape.h"
 
 #include <algorithm>
 #include <bit>
@@ -98,7 +97,10 @@ Shape shape_of(const pool::PoolCore& pool, const Root& root) {
 
 Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   if (pm::load(word) == pm::kNull) create(pool, word, fit(shape, pool.max_size()));
-  const pm::Offset offset = pm::load(word);
+  return root_at(pool, pm::load(word));
+}
+
+Root& root_at(const pool::PoolCore& pool, pm::Offset offset) {
   if (!pool.contains(offset, sizeof(Root)) || offset % alignof(Root) != 0)
     pool::throw_corrupt(pool, "a root", offset);
   return *pool.at<Root>(offset);
