@@ -4,7 +4,7 @@
 #include <perdix/tips.h>
 
 #include "index/common/pairs_engine.h"
-#include "index/tips/core.h"
+#include "index/tips/check.h"
 #include "index/tips/plugins.h"
 #include "index/tips/tips.h"
 
@@ -14,12 +14,12 @@ namespace detail::index::tips {
 namespace {
 
 constexpr std::array kEngines = {
-    pairs_engine<Map>(kHashEngine, {}),
+    pairs_engine<UnorderedMap>(kHashEngine, {}),
     pairs_engine<OrderedMap>(kBTreeEngine, {.ordered = true}),
 };
 
 // Of the plug-ins that a pool was opened with; their names differ.
-constexpr EngineType kPlugged = pairs_engine<Map>(kEnginePrefix, {});
+constexpr EngineType kPlugged = pairs_engine<UnorderedMap>(kEnginePrefix, {});
 constexpr EngineType kPluggedOrdered = pairs_engine<OrderedMap>(kEnginePrefix, {.ordered = true});
 
 const EngineType* look_up_plugged(const IndexInfo& info, const pool::PoolCore& pool) {
@@ -32,7 +32,7 @@ const EngineType* look_up_plugged(const IndexInfo& info, const pool::PoolCore& p
 void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report,
                 std::vector<pm::Offset>& reached) {
   const pool::IndexHandle handle = pool.open_index(info);
-  Core::check_logs(pool, pm::load(handle.root()), report,
+  tips::check_logs(pool, pm::load(handle.root()), report,
                    [&](pm::Offset block) { reached.push_back(block); });
 }
 
