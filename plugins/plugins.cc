@@ -1,5 +1,9 @@
-// The plug-ins of <perdix/tips_indexes.h>.
+// The plug-ins of <perdix/tips_indexes.h>, and their way into C.
+#include <exception>
+
+#include <perdix/tips_c.h>
 #include <perdix/tips_indexes.h>
+#include <perdix/tips_indexes_c.h>
 
 #include "plugins/art.h"
 #include "plugins/bst.h"
@@ -36,3 +40,9 @@ std::vector<const Plugin*> further_plugins() {
 }
 
 }  // namespace perdix::tips
+
+int perdix_tips_add_indexes(void) try {
+  return perdix::tips::add_for_c(perdix::tips::further_plugins());
+} catch (const std::exception&) {  // the list found no memory
+  return -PERDIX_NO_MEMORY;
+}

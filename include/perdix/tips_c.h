@@ -237,8 +237,9 @@ int perdix_pool_close(perdix_pool* pool);
 /// An open index.
 typedef struct perdix_tips perdix_tips;
 
-/// Opens the index of that name, or creates it. `engine` is "tips:hash" or "tips:btree", or
-/// "tips:user:" and the name of a plug-in that the pool was opened with.
+/// Opens the index of that name, or creates it. `engine` is "tips:hash" or "tips:btree", one of
+/// <perdix/tips_indexes_c.h>, or "tips:user:" and the name of a plug-in that the pool was opened
+/// with.
 perdix_tips* perdix_tips_open(perdix_pool* pool, const char* name, const char* engine,
                               perdix_kind keys, perdix_kind values);
 

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -371,5 +372,11 @@ class PluginOf : public Plugin {
   static Index& object(void* index) { return *static_cast<Index*>(index); }
   static const Index& object(const void* index) { return *static_cast<const Index*>(index); }
 };
+
+/// Adds plug-ins to those of all pools that the calls of <perdix/tips_c.h> open from now on, so
+/// that a program in C can name indexes that are written in C++. They live as long as the program.
+/// What was added before is not added again. Thread-safe. Returns what calls in C return: 1, or the
+/// negative of a perdix_code.
+int add_for_c(std::span<const Plugin* const> plugins) noexcept;
 
 }  // namespace perdix::tips

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,7 @@
 #include <perdix/index.h>
 #include <perdix/pool.h>
 #include <perdix/tips_c.h>
+#include <perdix/tips_plugin.h>
 
 #include "index/tips/c_plugin.h"
 #include "pm/processor.h"
@@ -30,11 +33,38 @@ using perdix::Kind;
 using perdix::Pool;
 using perdix::PoolOptions;
 using perdix::detail::index::tips::CPlugin;
+using perdix::tips::Plugin;
 
 static_assert(PERDIX_NO_MEMORY == static_cast<int>(Errc::no_memory) + 1 &&
               PERDIX_OUT_OF_SPACE == static_cast<int>(Errc::out_of_space) + 1);
 
 using Plugins = std::vector<std::unique_ptr<CPlugin>>;
+
+/// Plug-ins in C++, which the program has added for all pools. Thread-safe.
+class AddedPlugins {
+ public:
+  /// Adds those that are not there yet.
+  void add(std::span<const Plugin* const> plugins) {
+    const std::lock_guard lock(mutex_);
+    for (const Plugin* plugin : plugins)
+      if (std::ranges::find(all_, plugin) == all_.end()) all_.push_back(plugin);
+  }
+
+  std::vector<const Plugin*> all() const {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable std::mutex mutex_;  // guards all_
+  std::vector<const Plugin*> all_;
+};
+
+/// Those of this program.
+AddedPlugins& added_plugins() {
+  static AddedPlugins added;
+  return added;
+}
 
 struct LastError {
   int code = 0;
@@ -156,6 +186,7 @@ perdix_pool* open_pool(const char* path, const perdix_pool_options* options, con
   return guarded_object([&] {
     perdix::detail::pm::require_processor();
     PoolOptions wanted;
+    wanted.plugins = added_plugins().all();
     auto plugins = std::make_shared<Plugins>();
     if (options != nullptr) {
       wanted.initial_size = options->initial_size;
@@ -181,6 +212,10 @@ int write(perdix_tips* index, perdix_datum key, perdix_datum value, const Write&
 }
 
 }  // namespace
+
+int perdix::tips::add_for_c(std::span<const Plugin* const> plugins) noexcept {
+  return guarded([&] { return added_plugins().add(plugins), 1; });
+}
 
 int perdix_last_code(void) { return last_error.code; }
 

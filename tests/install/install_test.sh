@@ -48,7 +48,9 @@ stray=$(find "$prefix/include" -type f -not -path "$prefix/include/perdix/*")
 [[ -z $stray ]] || fail "headers outside of perdix/ were installed: $stray"
 
 say "the library of further indexes for Tips comes only if it is asked for"
-[[ ! -e $prefix/include/perdix/tips_indexes.h ]] || fail "its header is there"
+for header in tips_indexes tips_indexes_c; do
+  [[ ! -e $prefix/include/perdix/$header.h ]] || fail "its header $header.h is there"
+done
 plugins=$here/plugins
 if cmake -S "$plugins" -B "$work/no plugins" -DCMAKE_PREFIX_PATH="$prefix" \
   >"$work/refused.log" 2>&1; then
@@ -59,7 +61,7 @@ cmake --install "$build" --prefix "$prefix" --component plugins >>"$work/install
 cmake -S "$plugins" -B "$work/plugins" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" ||
   { cat "$work/configure.log"; fail "a project with tips-plugins does not configure"; }
 cmake --build "$work/plugins"
-check_runs "$work/plugins/use_art"
+for program in use_art use_art_c; do check_runs "$work/plugins/$program"; done
 
 if ((!quick)); then
   say "every public header compiles alone"

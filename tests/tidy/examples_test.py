@@ -7,8 +7,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "tests/install/outside"
-FILES = {"list.h", "use_list.cc", "table.h", "table.c", "use_table.c"}
+PROJECTS = ROOT / "tests/install"
+FILES = {"outside/list.h", "outside/use_list.cc", "outside/table.h", "outside/table.c",
+         "outside/use_table.c", "plugins/use_art.c"}
 EXAMPLE_PROGRAMS = sorted((ROOT / "examples").glob("*.cc"))
 NAME_EXAMPLES = ["examples/README.md", "examples/CMakeLists.txt", "tests/install/install_test.sh"]
 # A file's name, then its text.
@@ -17,14 +18,16 @@ _EXAMPLE = re.compile(r"`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DO
 
 def main() -> int:
     shown = dict(_EXAMPLE.findall((ROOT / "docs/tips.md").read_text()))
-    wrong = [name for name in sorted(FILES | shown.keys())
-             if shown.get(name) != (EXAMPLES / name).read_text()]
-    for name in wrong:
-        print(f"docs/tips.md does not show {name} as it is in tests/install/outside")
+    wrong = [file for file in sorted(FILES)
+             if shown.pop(pathlib.Path(file).name, None) != (PROJECTS / file).read_text()]
+    for file in wrong:
+        print(f"docs/tips.md does not show {file} as it is in tests/install")
+    for name in shown:
+        print(f"docs/tips.md shows {name}, which no test compiles")
     unknown = [f"{path} does not name {program.stem}" for program in EXAMPLE_PROGRAMS
                for path in NAME_EXAMPLES if program.stem not in (ROOT / path).read_text()]
     print("\n".join(unknown) or f"{len(EXAMPLE_PROGRAMS)} examples")
-    return 1 if wrong or unknown or not EXAMPLE_PROGRAMS else 0
+    return 1 if wrong or shown or unknown or not EXAMPLE_PROGRAMS else 0
 
 
 if __name__ == "__main__":

@@ -222,16 +222,13 @@ void Table::install(Replacement& replacement, std::uint64_t tids, std::uint64_t 
       std::make_unique<Version>(pool(), *root_, pm::load(root_->tables[replacement.spare()]));
   next->set_segments(segments);
   auto replaced = std::make_unique<Replaced>(segments);
-  const std::lock_guard caching(caching_);
-  next->exchange_cache(new_cache(*next, policy_).release());
-  pm.commit(root_->current, replacement.spare());  // fences first: all of the table is durable
-  filler_.stop();                                  // it reads the version that goes
-  replaced->version.reset(current_.exchange(next.release(), std::memory_order_acq_rel));
+  replaced->version = current_.replace(std::move(next), [&] {
+    pm.commit(root_->current, replacement.spare());  // fences first: all of the table is durable
+  });
   if (segments == nullptr) last_segment_ = nullptr;
   size_.reset();
   limit_.follow(rows, least_delta_);
   pool().reclaimer().retire(replaced.release());
-  fill_cache();
 }
 
 bool Table::reclaim_space() noexcept {

@@ -165,8 +165,8 @@ ElfStats Table::stats_of(const Version& version) const {
   for (std::uint64_t i = 0; i < pm::load(version.table().slots); ++i)
     stats.elf_bytes += allocator.block_size(pm::load(slots[i]));
   stats.elf_bytes += allocator.block_size(pm::load(version.table().first_list));
-  stats.policy = policy();
-  stats.filling = filler_.running();
+  stats.policy = current_.policy();
+  stats.filling = current_.is_filling();
   stats.dram_bytes = sizeof *this + version.lists().slots().size() * sizeof(Lists::Slot);
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
     stats.dram_bytes += s->dram_bytes();

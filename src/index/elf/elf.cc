@@ -10,6 +10,7 @@
 
 #include "alloc/session.h"
 #include "index/common/retry.h"
+#include "index/elf/caches/explain.h"
 #include "index/elf/counter.h"
 #include "index/elf/find.h"
 #include "index/elf/stream.h"
@@ -136,7 +137,7 @@ void Table::each_erased(const Version& version, const Box& box, const Visit& vis
 
 void Table::show(const Box& box, const TidVisitor& visit) const {
   const auto require_usable = [&] { pool().require_usable(); };
-  Stream stream = pool::as_errors(pool(), [&] { return Stream(*this, box); });
+  Stream stream = pool::as_errors(pool(), [&] { return Stream(current_, dead_rows_, box); });
   for (;;) {
     const std::span<const Tid> tids = pool::as_errors(pool(), [&] { return stream.next(); });
     pool::as_errors(require_usable);  // before it shows what it has read
@@ -146,6 +147,14 @@ void Table::show(const Box& box, const TidVisitor& visit) const {
       pool::as_errors(require_usable);  // in a child that the visitor forked
     }
   }
+}
+
+std::vector<ElfStep> Table::explain(const Box& box) const {
+  std::vector<ElfStep> steps(dimensions_);
+  const epoch::Guard guard;
+  const Version& version = this->version();
+  elf::explain(version.lists(), version.cache(), pm::load(version.table().rows), box, steps);
+  return steps;
 }
 
 Tid Table::insert(Point point) {

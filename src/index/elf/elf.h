@@ -7,17 +7,20 @@
 //   find.h             the rows of one point; search.h: of one list
 //   builder.h          makes lists from rows; row_sorter.h, rows.h
 //   replacement.h      the table that is being built
-//   segment.h          inserted rows; dead_rows.h: erased ones; erased_points.h: what counts
-//   subtract version.h          what a query reads stream.h           a query whose visitor takes
-//   its time blocks.h           all blocks; freeing them elf.cc             queries; insert, erase
+//   segment.h          inserted rows; dead_rows.h: erased ones
+//   erased_points.h    what counts subtract
+//   version.h          what a query reads; current_version.h: the newest, and its cache
+//   stream.h           a query whose visitor takes its time
+//   blocks.h           all blocks; freeing them
+//   caches/            lists in DRAM: cache.h has the parts
+//   elf.cc             queries; insert, erase
 //   build.cc           build and compact
-//   caches/            lists in DRAM: cache.h has the parts; caching.cc
 //   recovery.cc        what happens on open: creation; and on drop
 //   check.cc           verification of the invariants of layout.h; statistics
 //
 // Concurrency: a query reads one Version in an epoch::Guard and takes no lock. Writers hold
 // `writers_`. A build or compact has `building_`, for which no call waits, and holds `writers_`
-// only when it begins and when it puts its table in place. Lock order: writers_, caching_.
+// only when it begins and when it puts its table in place. Then it takes the lock of current_.
 //
 // Durability: docs/durability/elf.md has the cases.
 #pragma once
@@ -37,8 +40,7 @@
 
 #include "epoch/guard.h"
 #include "index/elf/box.h"
-#include "index/elf/caches/cache.h"
-#include "index/elf/caches/filler.h"
+#include "index/elf/current_version.h"
 #include "index/elf/dead_rows.h"
 #include "index/elf/delta_limit.h"
 #include "index/elf/erased_meanwhile.h"
@@ -88,8 +90,8 @@ class Table final : public pool::OpenIndex {
   void show(const Box& box, const TidVisitor& visit) const;
   std::uint64_t size() const;
 
-  void cache(const CachePolicy& policy);
-  void wait_for_cache() const { filler_.wait(); }
+  void cache(const CachePolicy& policy) { current_.cache(policy); }
+  void wait_for_cache() const { current_.wait_for_cache(); }
   std::vector<ElfStep> explain(const Box& box) const;
 
   /// A box without bounds.
@@ -104,15 +106,13 @@ class Table final : public pool::OpenIndex {
   pool::PoolCore& pool() const { return handle_.pool(); }
 
  private:
-  friend class Stream;
-
   // recovery.cc
   void create(unsigned dimensions, const Shape& shape);
   void open_segments(Version& version);
 
   // elf.cc
-  const Version& version() const { return *current_.load(std::memory_order_acquire); }
-  Version& version() { return *current_.load(std::memory_order_acquire); }
+  const Version& version() const { return current_.get(); }
+  Version& version() { return current_.get(); }
   template <class Visit>
   bool each_listed(const Version& version, const Box& box, const Visit& visit) const;
   template <class Visit>
@@ -139,31 +139,19 @@ class Table final : public pool::OpenIndex {
   // check.cc
   ElfStats stats_of(const Version& version) const;
 
-  // caching.cc
-  std::unique_ptr<Cache> new_cache(const Version& version, const CachePolicy& policy) const;
-  void fill_cache();
-  CachePolicy policy() const {
-    const std::lock_guard lock(caching_);
-    return policy_;
-  }
-
   pool::IndexHandle handle_;  // keeps the pool open
   const std::uint64_t least_delta_;
   Root* root_ = nullptr;  // null: the creation did not end
   unsigned dimensions_ = 0;
-  mutable DeadRows dead_rows_;
-  std::atomic<Version*> current_{nullptr};
+  DeadRows dead_rows_;
+  CurrentVersion current_;
 
   std::atomic<bool> building_{false};  // a build or compact runs, or the spare table is freed
   mutable std::mutex writers_;         // guards what follows
   Segment* last_segment_ = nullptr;
   DeltaLimit limit_;
   ErasedMeanwhile erased_meanwhile_;
-  mutable std::optional<std::uint64_t> size_;
-
-  mutable std::mutex caching_;  // guards starting and stopping the filler, and the policy
-  CachePolicy policy_;
-  Filler filler_;
+  mutable std::optional<std::uint64_t> size_;  // a cache: rows are counted when that is asked for
 
   std::optional<pool::OpenIndexes::Entry> listed_;  // last
 };

@@ -23,7 +23,10 @@ void delete_segments(Segment* first) {
 }  // namespace
 
 Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
-    : handle_(std::move(handle)), least_delta_(shape.least_delta), dead_rows_(pool().pm()) {
+    : handle_(std::move(handle)),
+      least_delta_(shape.least_delta),
+      dead_rows_(pool().pm()),
+      current_(pool().reclaimer()) {
   if (pm::load(handle_.root()) == pm::kNull) {
     if (dimensions == 0) return;
     create(dimensions, shape);
@@ -43,15 +46,13 @@ Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
     throw;
   }
   limit_.follow(pm::load(version->table().rows), least_delta_);
-  current_.store(version.release(), std::memory_order_release);
+  current_.open(std::move(version));
   listed_.emplace(pool().open_indexes(), *this);
 }
 
 Table::~Table() {
   listed_.reset();
-  filler_.stop();
-  const std::unique_ptr<Version> version(current_.load(std::memory_order_acquire));
-  if (version) delete_segments(version->segments());
+  if (current_.is_open()) delete_segments(version().segments());
 }
 
 /// Makes root and first table as one: the root word is the commit.

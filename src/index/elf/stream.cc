@@ -1,13 +1,13 @@
 #include "index/elf/stream.h"
 
 #include "epoch/guard.h"
-#include "index/elf/elf.h"
 
 namespace perdix::detail::index::elf {
 
-Stream::Stream(const Table& table, const Box& box) : table_(table), box_(box) {
+Stream::Stream(const CurrentVersion& current, const DeadRows& dead_rows, const Box& box)
+    : current_(current), dead_rows_(dead_rows), box_(box) {
   const epoch::Guard guard;
-  const Version& version = table_.version();
+  const Version& version = current_.get();
   end_ = version.tids();
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire))
     end_ = s->end();
@@ -16,7 +16,7 @@ Stream::Stream(const Table& table, const Box& box) : table_(table), box_(box) {
 std::span<const Tid> Stream::next() {
   size_ = 0;
   const epoch::Guard guard;
-  const Version& version = table_.version();
+  const Version& version = current_.get();
   while (!done_ && !full()) {
     choose_window(version);
     done_ = window_end_ != 0 ? take_listed(version) : take_inserted(version);
@@ -38,7 +38,7 @@ bool Stream::take_listed(const Version& version) {
   auto visit = [&](const Row& row) {
     if (full()) return false;
     if (row.tid < window_ || row.tid >= window_end_) return true;
-    if (version.is_dead(row.tid, table_.dead_rows_)) return true;
+    if (version.is_dead(row.tid, dead_rows_)) return true;
     add(row.tid);
     if (full()) end_batch(version, row);
     return true;
@@ -72,7 +72,7 @@ bool Stream::take_inserted(const Version& version) {
       if (full()) return false;
       const std::uint64_t i = window_ - s->first();
       const bool wanted = box_.admits_all(s->row(static_cast<std::uint32_t>(i)), 0);
-      if (wanted && !table_.dead_rows_.is_dead(s->dead(), i)) add(static_cast<Tid>(window_));
+      if (wanted && !dead_rows_.is_dead(s->dead(), i)) add(static_cast<Tid>(window_));
     }
   }
   return true;

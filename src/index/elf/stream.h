@@ -1,7 +1,7 @@
 // A query whose rows are shown in batches. A batch is collected in an epoch::Guard, and shown
 // without one. So a visitor may call the index and take any time.
 //
-//   Stream stream(table, box);
+//   Stream stream(current, dead_rows, box);
 //   for (auto tids = stream.next(); !tids.empty(); tids = stream.next()) ...
 //
 // A stream remembers its progress, not a place in the table. It shows the rows of the lists in the
@@ -17,18 +17,17 @@
 #include <span>
 
 #include "index/elf/box.h"
+#include "index/elf/current_version.h"
+#include "index/elf/dead_rows.h"
 #include "index/elf/walk.h"
 
 namespace perdix::detail::index::elf {
 
-class Table;
-class Version;
-
 /// Belongs to one thread.
 class Stream {
  public:
-  /// Both outlive the Stream. It shows no row that is inserted after this.
-  Stream(const Table& table, const Box& box);
+  /// All of them outlive the Stream. It shows no row that is inserted after this.
+  Stream(const CurrentVersion& current, const DeadRows& dead_rows, const Box& box);
 
   /// Returns the TIDs of the next rows; none if all were shown. Valid until the next call. The
   /// caller is in no Guard. Throws corrupt.
@@ -44,7 +43,8 @@ class Stream {
   void end_batch(const Version& version, const Row& row);
   bool take_inserted(const Version& version);
 
-  const Table& table_;
+  const CurrentVersion& current_;
+  const DeadRows& dead_rows_;
   const Box& box_;
   std::uint64_t end_;             // TIDs from here on were given after the stream began
   std::uint64_t window_ = 0;      // rows with TIDs below it were shown or passed over

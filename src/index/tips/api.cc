@@ -5,7 +5,7 @@
 
 #include "index/common/open_words.h"
 #include "index/common/pairs_engine.h"
-#include "index/tips/core.h"
+#include "index/tips/check.h"
 #include "index/tips/options.h"
 #include "index/tips/plugins.h"
 #include "index/tips/tips.h"
@@ -16,12 +16,12 @@ namespace detail::index::tips {
 namespace {
 
 constexpr std::array kEngines = {
-    pairs_engine<Map, kOptions>(kHashEngine, {}),
+    pairs_engine<UnorderedMap, kOptions>(kHashEngine, {}),
     pairs_engine<OrderedMap, kOptions>(kBTreeEngine, {.ordered = true}),
 };
 
 // Of the plug-ins that a pool was opened with; their names differ.
-constexpr EngineType kPlugged = pairs_engine<Map, kOptions>(kEnginePrefix, {});
+constexpr EngineType kPlugged = pairs_engine<UnorderedMap, kOptions>(kEnginePrefix, {});
 constexpr EngineType kPluggedOrdered =
     pairs_engine<OrderedMap, kOptions>(kEnginePrefix, {.ordered = true});
 
@@ -35,14 +35,14 @@ const EngineType* look_up_plugged(const IndexInfo& info, const pool::PoolCore& p
 void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report,
                 std::vector<pm::Offset>& reached) {
   const pool::IndexHandle handle = pool.open_index(info);
-  Core::check_logs(pool, pm::load(handle.root()), report,
+  tips::check_logs(pool, pm::load(handle.root()), report,
                    [&](pm::Offset block) { reached.push_back(block); });
 }
 
 /// The class of an index of the public class Tips.
 template <class Order, class K>
-using MapOf =
-    std::conditional_t<std::is_same_v<Order, perdix::tips::Ordered>, OrderedMap<K>, Map<K>>;
+using MapOf = std::conditional_t<std::is_same_v<Order, perdix::tips::Ordered>, OrderedMap<K>,
+                                 UnorderedMap<K>>;
 
 constexpr PluginHost kPlugins = {is_plugged_engine, require_plugins,
                                  [] { return describe(kOptions); }, look_up_plugged, check_logs};

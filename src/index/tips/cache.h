@@ -20,9 +20,11 @@
 #include <string_view>
 
 #include "epoch/reclaimer.h"
+#include "index/common/hash_seed.h"
 #include "index/tips/entry.h"
 #include "util/arena.h"
 #include "util/huge_vector.h"
+#include "util/seeded_hash.h"
 #include "util/spin_lock.h"
 #include "util/striped_counter.h"
 
@@ -58,6 +60,9 @@ class Cache {
   /// Makes an entry, which the caller owns until it releases it to add(). Throws bad_alloc.
   NewEntry make_entry(Operation operation, std::uint64_t hash, std::string_view key,
                       std::string_view value);
+
+  /// The hash of a key: of its entry, and of its place here. No caller can choose it.
+  std::uint64_t hash_of(std::string_view key) const { return hash_(key); }
 
   Bucket& bucket(std::uint64_t hash) { return buckets_[hash >> shift_]; }
   const Bucket& bucket(std::uint64_t hash) const { return buckets_[hash >> shift_]; }
@@ -133,6 +138,7 @@ class Cache {
   const unsigned shift_;
   const unsigned chain_;
   const std::uint64_t budget_;
+  const util::SeededHash hash_{draw_hash_seed()};
   util::HugeVector<Bucket> buckets_;
   util::StripedCounter bytes_;          // of all entries
   util::StripedCounter staying_;        // of those that are in no queue

@@ -217,7 +217,7 @@ class BrokenIndex : public TipsTest {
     const std::string text(Raw<U64>(key).bytes());
     core.write(Operation::put, text, text, nullptr, nullptr);
   }
-  static bool has(const Core& core, U64 key) {
+  static bool has(Core& core, U64 key) {
     const std::string text(Raw<U64>(key).bytes());
     return core.get(text, [](std::string_view) {});
   }

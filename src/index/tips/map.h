@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@
 #include "index/common/value_codec.h"
 #include "index/common/word_index.h"
 #include "index/tips/core.h"
+#include "index/tips/destroy.h"
 #include "index/tips/plugin.h"
 #include "index/tips/plugins.h"
 #include "pool/index_handle.h"
@@ -122,35 +124,32 @@ class PairCopies {
   ByteBuffer bytes_;
 };
 
-/// A durable map over the plug-in that the engine of its index names; without order.
+/// A durable map over the plug-in that the engine of its index names. All that changes lies in its
+/// Core, also in calls that are const: those that look at all pairs bring it up to date.
 template <class K>
 class Map : public WordIndex<K> {
  public:
   using Key = View<K>;
 
-  explicit Map(pool::IndexHandle handle, const TipsOptions& options = {})
-      : Map(std::move(handle), options, false) {}
-
   static void destroy(pool::PoolCore& pool, std::uint64_t& root, Kind values) {
-    Core::destroy(pool, root, {kKindOf<K>, values});
+    tips::destroy(pool, root, {kKindOf<K>, values});
   }
 
   bool write(Key key, NewValue value, Mode mode, const NewValue* expected) final;
   bool erase(Key key, const NewValue* expected) final {
     check_key(key);
-    return write_if(Operation::erase, key, {},
-                    [&](Core::Found found) { return is(found, expected); });
+    return write_if(Operation::erase, key, {}, [&](Found found) { return is(found, expected); });
   }
 
   bool contains(Key key) const final {
-    return core_.get(Raw<K>(key).bytes(), [](std::string_view) {});
+    return core_->get(Raw<K>(key).bytes(), [](std::string_view) {});
   }
   bool find(Key key, std::uint64_t& value) const final {
-    return core_.get(Raw<K>(key).bytes(),
-                     [&](std::string_view found) { value = Raw<std::uint64_t>::view(found); });
+    return core_->get(Raw<K>(key).bytes(),
+                      [&](std::string_view found) { value = Raw<std::uint64_t>::view(found); });
   }
   bool find(Key key, std::string& value) const final {
-    return core_.get(Raw<K>(key).bytes(), [&](std::string_view found) { value = found; });
+    return core_->get(Raw<K>(key).bytes(), [&](std::string_view found) { value = found; });
   }
   void find_many(std::span<const Key> keys,
                  std::span<std::optional<std::uint64_t>> out) const final {
@@ -160,27 +159,22 @@ class Map : public WordIndex<K> {
     find_each(keys, out);
   }
 
-  void for_each(const PairSink<K>& show) const override;
-
-  std::uint64_t size() const final { return core_.size(); }
-  IndexStats stats() const override { return core_.stats(); }
-  CheckReport check() const override { return core_.check(); }
-  void for_each_block(const pool::BlockVisitor& visit) const override {
-    core_.for_each_block(visit);
-  }
-  bool reclaim_space() noexcept override { return core_.reclaim_space(); }
+  std::uint64_t size() const final { return core_->size(); }
+  IndexStats stats() const final { return core_->stats(); }
+  CheckReport check() const final { return core_->check(); }
+  void for_each_block(const pool::BlockVisitor& visit) const final { core_->for_each_block(visit); }
+  bool reclaim_space() noexcept final { return core_->reclaim_space(); }
 
   pool::PoolCore& pool() const final { return handle_.pool(); }
   const IndexInfo& info() const final { return handle_.info(); }
-  const Core& core() const { return core_; }
 
  protected:
   Map(pool::IndexHandle handle, const TipsOptions& options, bool ordered)
       : handle_(std::move(handle)),
-        core_(handle_.pool(), handle_.root(),
-              find_plugin(handle_.pool(), handle_.info().engine, kKindOf<K>, ordered),
-              {kKindOf<K>, handle_.info().value_kind}, settings_of(options)),
-        listed_(handle_.pool().open_indexes(), *this) {}
+        core_(std::make_unique<Core>(
+            handle_.pool(), handle_.root(),
+            find_plugin(handle_.pool(), handle_.info().engine, kKindOf<K>, ordered),
+            Kinds{kKindOf<K>, handle_.info().value_kind}, settings_of(options))) {}
 
   /// Writes that the index does not have yet, since there is no space for them: the bytes of
   /// values, or nothing for keys that were erased.
@@ -188,22 +182,24 @@ class Map : public WordIndex<K> {
 
   Pending pending() const;
   Kind value_kind() const { return handle_.info().value_kind; }
-  Key key_of(const Word& word) const { return Raw<K>::view(core_.key_view(word)); }
+  Core& core() const { return *core_; }
+  const Guest& plugged() const { return core_->index(); }
+  void require_readable() const;
 
-  /// The word of a key that is looked for.
-  Core::KeyWord word_of(Key key) const { return core_.key_word(Raw<K>(key).bytes()); }
+  static Key key_of(const Word& word) { return Raw<K>::view(bytes_of(word, kKindOf<K>)); }
+  std::string_view value_of(const Word& word) const { return bytes_of(word, value_kind()); }
 
  private:
   /// Whether a key is there, with that value; null: with any.
-  bool is(Core::Found found, const NewValue* expected) const {
+  bool is(Found found, const NewValue* expected) const {
     if (!found || expected == nullptr) return found.has_value();
     return *found == RawValue(*expected, value_kind()).bytes();
   }
   template <class Decide>
   bool write_if(Operation operation, Key key, std::string_view value, Decide decide) {
-    return core_.write(
+    return core_->write(
         operation, Raw<K>(key).bytes(), value,
-        [](void* context, Core::Found found) { return (*static_cast<Decide*>(context))(found); },
+        [](void* context, Found found) { return (*static_cast<Decide*>(context))(found); },
         &decide);
   }
   template <class V>
@@ -213,8 +209,7 @@ class Map : public WordIndex<K> {
   }
 
   pool::IndexHandle handle_;  // keeps the pool open
-  Core core_;
-  pool::OpenIndexes::Entry listed_;  // last: the pool calls no index that is not complete
+  const std::unique_ptr<Core> core_;
 };
 
 template <class K>
@@ -222,20 +217,34 @@ bool Map<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected)
   check_key(key);
   const RawValue raw(value, value_kind());
   if (mode == Mode::put)
-    return core_.write(Operation::put, Raw<K>(key).bytes(), raw.bytes(), nullptr, nullptr);
-  return write_if(Operation::put, key, raw.bytes(), [&](Core::Found found) {
-    return mode == Mode::update ? is(found, expected) : !found;
-  });
+    return core_->write(Operation::put, Raw<K>(key).bytes(), raw.bytes(), nullptr, nullptr);
+  return write_if(Operation::put, key, raw.bytes(),
+                  [&](Found found) { return mode == Mode::update ? is(found, expected) : !found; });
 }
 
-/// The same over a plug-in that keeps its keys in order.
+/// Over a plug-in that keeps its keys in no order.
 template <class K>
-class OrderedMap : public Map<K> {
+class UnorderedMap final : public Map<K> {
+ public:
+  explicit UnorderedMap(pool::IndexHandle handle, const TipsOptions& options = {})
+      : Map<K>(std::move(handle), options, false), listed_(this->pool().open_indexes(), *this) {}
+
+  void for_each(const PairSink<K>& show) const override;
+
+ private:
+  struct Read;
+
+  pool::OpenIndexes::Entry listed_;  // last: the pool calls no index that is not complete
+};
+
+/// Over a plug-in that keeps its keys in order.
+template <class K>
+class OrderedMap final : public Map<K> {
  public:
   using Key = View<K>;
 
   explicit OrderedMap(pool::IndexHandle handle, const TipsOptions& options = {})
-      : Map<K>(std::move(handle), options, true) {}
+      : Map<K>(std::move(handle), options, true), listed_(this->pool().open_indexes(), *this) {}
 
   void for_each(const PairSink<K>& show) const final { scan(Key{}, kNoLimit, show); }
   void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
@@ -254,6 +263,7 @@ class OrderedMap : public Map<K> {
   std::optional<Pair> find_last(Key bound, bool strictly) const;
 
   mutable std::atomic<std::size_t> expected_{32};  // pairs that a scan shows: as many as the last
+  pool::OpenIndexes::Entry listed_;  // last: the pool calls no index that is not complete
 };
 
 }  // namespace perdix::detail::index::tips

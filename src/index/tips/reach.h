@@ -12,8 +12,8 @@
 #include <perdix/types.h>
 
 #include "alloc/layout.h"
-#include "index/tips/core.h"
 #include "index/tips/plugin.h"
+#include "index/tips/words.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::tips {
@@ -107,14 +107,29 @@ class Reach final : public Inspector {
   std::uint64_t blocks_ = 0, pairs_ = 0;
 };
 
+/// Where a lookup has been. A damaged index may lead round in circles.
+class Trail {
+ public:
+  /// Whether a long way has come here before. A short one remembers nothing.
+  bool comes_again(std::uintptr_t address) {
+    constexpr unsigned kLong = 1000;
+    return ++steps_ > kLong && !seen_.insert(address).second;
+  }
+
+ private:
+  unsigned steps_ = 0;
+  std::unordered_set<std::uintptr_t> seen_;
+};
+
 /// The way of one lookup through an index that was not inspected yet.
 class Way final : public Doubting {
  public:
-  Way(pool::PoolCore& pool, Kinds kinds) : blocks_(pool), kinds_(kinds) {}
+  Way(pool::PoolCore& pool, Kinds kinds, Trail& trail)
+      : blocks_(pool), kinds_(kinds), trail_(trail) {}
 
   bool readable(const void* node, std::size_t bytes) const override {
     const auto address = reinterpret_cast<std::uintptr_t>(node);
-    return blocks_.holds(address, bytes) && !comes_again(address);
+    return blocks_.holds(address, bytes) && !trail_.comes_again(address);
   }
   bool holds(const void* block, std::size_t bytes) const override {
     return blocks_.holds(reinterpret_cast<std::uintptr_t>(block), bytes);
@@ -123,16 +138,9 @@ class Way final : public Doubting {
   bool value(Word value) const { return blocks_.holds_value(value, kinds_.value); }
 
  private:
-  /// A damaged index may lead round in circles: a long way remembers where it was.
-  bool comes_again(std::uintptr_t address) const {
-    constexpr unsigned kLong = 1000;
-    return ++steps_ > kLong && !seen_.insert(address).second;
-  }
-
   const Blocks blocks_;
   const Kinds kinds_;
-  mutable unsigned steps_ = 0;
-  mutable std::unordered_set<std::uintptr_t> seen_;
+  Trail& trail_;
 };
 
 }  // namespace perdix::detail::index::tips

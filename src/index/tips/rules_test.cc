@@ -91,7 +91,7 @@ class PluginRules : public TipsTest {
     const std::string text(Raw<U64>(key).bytes());
     core.write(operation, text, text, nullptr, nullptr);
   }
-  static bool has(const Core& core, U64 key) {
+  static bool has(Core& core, U64 key) {
     const std::string text(Raw<U64>(key).bytes());
     return core.get(text, [](std::string_view) {});
   }
@@ -120,7 +120,7 @@ class PluginRules : public TipsTest {
     return core;
   }
 
-  std::string first_problem(const Core& core) const {
+  std::string first_problem(Core& core) const {
     const CheckReport report = core.check();
     return report.ok() ? "none" : report.problems.front();
   }

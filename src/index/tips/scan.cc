@@ -12,7 +12,7 @@ namespace perdix::detail::index::tips {
 template <class K>
 auto Map<K>::pending() const -> Pending {
   Pending pending;
-  core_.for_each_pending([&](const Entry& entry) {
+  core_->for_each_pending([&](const Entry& entry) {
     std::optional<std::string> value;
     if (entry.operation() == Operation::put) value = entry.value();
     pending.insert_or_assign(K(Raw<K>::view(entry.key())), std::move(value));
@@ -20,34 +20,45 @@ auto Map<K>::pending() const -> Pending {
   return pending;
 }
 
+/// After a look at the index: throws if half of a change may have been there, or what was there
+/// before a sync failed.
+template <class K>
+void Map<K>::require_readable() const {
+  plugged().report();
+  core_->require_whole();
+  pool().require_usable();
+}
+
+/// The pairs that a plug-in shows of one range of hashes, but for those of pending keys.
+template <class K>
+struct UnorderedMap<K>::Read {
+  const UnorderedMap& map;
+  const typename Map<K>::Pending& pending;
+  PairCopies<K> batch;
+
+  static bool add(void* context, Word key, Word value) {
+    auto& read = *static_cast<Read*>(context);
+    if (read.pending.find(read.map.key_of(key)) == read.pending.end())
+      read.batch.add(read.map.key_of(key), read.map.value_of(value));
+    return true;
+  }
+};
+
 /// The pairs of one range of hashes after the other, then what is pending.
 template <class K>
-void Map<K>::for_each(const PairSink<K>& show) const {
-  struct Read {
-    const Map& map;
-    const Pending& pending;
-    PairCopies<K> batch;
-    static bool add(void* context, Word key, Word value) {
-      auto& read = *static_cast<Read*>(context);
-      if (read.pending.find(read.map.key_of(key)) == read.pending.end())
-        read.batch.add(read.map.key_of(key), read.map.core_.value_view(value));
-      return true;
-    }
-  };
-  Pending pending;
-  pool::as_errors(pool(), [&] { core_.catch_up(), pending = this->pending(); });
-  Read read{*this, pending, PairCopies<K>(value_kind())};
+void UnorderedMap<K>::for_each(const PairSink<K>& show) const {
+  typename Map<K>::Pending pending;
+  pool::as_errors(this->pool(), [&] { this->core().catch_up(), pending = this->pending(); });
+  Read read{*this, pending, PairCopies<K>(this->value_kind())};
   std::uint64_t position = 0;
   do {
-    pool::as_errors(pool(), [&] {
+    pool::as_errors(this->pool(), [&] {
       read.batch.clear();
       const epoch::Guard guard;
       do {
-        position = core_.plugin().walk(core_.index(), position, &read, Read::add);
+        position = this->plugged().walk(position, &read, Read::add);
       } while (position != 0 && !read.batch.is_full());
-      core_.report_index();
-      core_.require_whole();
-      pool().require_usable();  // what was read may have been there before a sync failed
+      this->require_readable();
     });
     if (!show(read.batch.copied()).all) return;
   } while (position != 0);
@@ -88,13 +99,10 @@ struct OrderedMap<K>::Read {
 /// Reads words of pairs from a position on. The caller is in a Guard.
 template <class K>
 void OrderedMap<K>::read_index(Read& read, const K& position) const {
-  const Core& core = this->core();
-  const auto from = this->word_of(position);
+  const KeyWord from(Raw<K>(position).bytes(), kKindOf<K>);
   const Word word = from.word();
-  core.plugin().scan(core.index(), &word, &read, Read::add);
-  core.report_index();
-  core.require_whole();
-  this->pool().require_usable();  // what was read may have been there before a sync failed
+  this->plugged().scan(&word, &read, Read::add);
+  this->require_readable();
   bool ascending = read.size == 0 || !(this->key_of(read.pairs[0].key) < Key(position));
   for (std::size_t i = 1; i < read.size; ++i)
     ascending &= this->key_of(read.pairs[i - 1].key) < this->key_of(read.pairs[i].key);
@@ -121,7 +129,7 @@ bool OrderedMap<K>::read_batch(PairCopies<K>& batch, K& position, std::size_t li
     }
     const bool in_index = i < read.size && (!changed || !(Key(change->first) < key));
     if (!changed) {
-      batch.add(key, this->core().value_view(read.pairs[i].value));
+      batch.add(key, this->value_of(read.pairs[i].value));
     } else {
       if (change->second) batch.add(change->first, *change->second);
       ++change;
@@ -162,13 +170,12 @@ void OrderedMap<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) c
 template <class K>
 auto OrderedMap<K>::last_in_index(Key bound, bool strictly) const -> std::optional<Pair> {
   const epoch::Guard guard;
-  const auto wanted = this->word_of(bound);
+  const KeyWord wanted(Raw<K>(bound).bytes(), kKindOf<K>);
   Word key = 0, value = 0;
-  const Core& core = this->core();
-  const bool found = core.plugin().find_last(core.index(), wanted.word(), strictly, &key, &value);
-  core.report_index();
+  const bool found = this->plugged().find_last(wanted.word(), strictly, &key, &value);
+  this->plugged().report();
   if (!found) return std::nullopt;
-  return Pair(this->key_of(key), core.value_view(value));
+  return Pair(this->key_of(key), this->value_of(value));
 }
 
 /// The greater one of what the index has and what is pending.
@@ -202,8 +209,8 @@ void OrderedMap<K>::scan_down(Key from, bool strictly, std::size_t limit,
   if (batch.size() > 0) (void)show(batch.copied());
 }
 
-template class Map<std::uint64_t>;
-template class Map<std::string>;
+template class UnorderedMap<std::uint64_t>;
+template class UnorderedMap<std::string>;
 template class OrderedMap<std::uint64_t>;
 template class OrderedMap<std::string>;
 

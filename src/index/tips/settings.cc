@@ -1,22 +1,51 @@
 #include "index/tips/settings.h"
 
 #include <algorithm>
+#include <bit>
 #include <thread>
 
+#include "index/tips/layout.h"
 #include "index/tips/options.h"
 
 namespace perdix::detail::index::tips {
+namespace {
+
+// By the share of pairs: an opening takes no longer for more of them. A caller that asks for more
+// waits.
+constexpr unsigned kMinCacheBits = 12, kMaxShareBits = 20, kMaxCacheBits = 30;
+
+unsigned bits_for(std::uint64_t buckets, unsigned least, unsigned most) {
+  return std::clamp(static_cast<unsigned>(std::bit_width(buckets - 1)), least, most);
+}
+
+}  // namespace
 
 Settings settings_of(const TipsOptions& options) {
   require_valid(kOptions, "tips", options);
-  return {options, options.resume_in_background, true};
+  return {options, options.resume_in_background};
 }
-
-Settings settings_for_the_end() { return {TipsOptions{}, false, false}; }
 
 unsigned max_workers(const TipsOptions& options) {
   return options.max_workers > 0 ? options.max_workers
                                  : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// The budget has the room that was asked for, as chains of full length have it. There is a bucket
+/// for each pair of that, and for each write that may wait in two full logs, as far as an opening
+/// takes no longer for that: each entry of a chain that is walked is a miss of the CPU's caches.
+Cache::Size cache_size(const TipsOptions& options, std::uint64_t pairs, std::uint64_t ring_bytes) {
+  constexpr std::uint64_t kBytesPerEntry =
+      128;  // of short keys and values; of others there are fewer
+  const auto share = static_cast<std::uint64_t>(options.cache_share * static_cast<double>(pairs));
+  const std::uint64_t most = std::uint64_t{options.chain} << kMaxShareBits;
+  const std::uint64_t wanted = std::max(std::min(share, most), options.cached_pairs);
+  const std::uint64_t chains = (wanted + options.chain - 1) / options.chain;
+  const unsigned chain_bits =
+      bits_for(std::max<std::uint64_t>(chains, 1), kMinCacheBits, kMaxCacheBits);
+  const std::uint64_t waiting = 2 * ring_bytes / kRecordAlignment;
+  const unsigned bits =
+      bits_for(std::max(wanted, waiting), chain_bits, std::max(chain_bits, kMaxShareBits));
+  return {bits, options.chain, (std::uint64_t{options.chain} << chain_bits) * kBytesPerEntry};
 }
 
 }  // namespace perdix::detail::index::tips

@@ -93,13 +93,8 @@ struct Typed {
       this->words().for_each_block([&](pm::Offset block) { all.push_back(block); });
       return all;
     }
-    unsigned pending() const {
-      unsigned count = 0;
-      dynamic_cast<const Map<K>&>(this->words()).core().for_each_pending([&](const Entry&) {
-        ++count;
-      });
-      return count;
-    }
+    /// Writes that wait for space.
+    U64 pending() const { return this->stats().tips.waiting; }
   };
 };
 

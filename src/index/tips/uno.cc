@@ -6,7 +6,6 @@
 #include <perdix/error.h>
 
 #include "alloc/session.h"
-#include "index/tips/damage.h"
 #include "index/tips/plugin.h"
 #include "util/checksum.h"
 

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "index/common/problems.h"
+#include "index/tips/damage.h"
 #include "index/tips/layout.h"
 #include "index/tips/line_set.h"
 #include "pm/access.h"
@@ -86,8 +87,13 @@ class Uno {
 
   /// Whether an operation could not go on between two stores.
   bool is_broken() const { return broken_.load(std::memory_order_relaxed); }
-  /// Whether a plug-in has named memory that is not of the pool. Then an operation is broken, too.
-  bool met_foreign_memory() const { return foreign_memory_.load(std::memory_order_relaxed); }
+
+  /// After a look at the index: throws if half of a change may have been there, out_of_space or
+  /// invalid_argument.
+  void require_whole() const {
+    if (is_broken()) [[unlikely]]
+      throw_broken(pool_, foreign_memory_.load(std::memory_order_relaxed));
+  }
 
   /// Whether nothing was logged since the epoch began.
   bool is_empty() const;
@@ -171,7 +177,8 @@ class Uno {
   std::vector<Line> lines_;                    // the same, with sizes
   std::map<pm::Offset, std::uint64_t> fresh_;  // blocks of this epoch
   std::uint64_t written_ = 0, saved_ = 0;
-  std::atomic<bool> broken_{false}, foreign_memory_{false};
+  std::atomic<bool> broken_{false};
+  std::atomic<bool> foreign_memory_{false};  // a plug-in has named some; then broken_, too
 };
 
 }  // namespace perdix::detail::index::tips

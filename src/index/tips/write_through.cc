@@ -1,17 +1,9 @@
-// Puts for which there is no reserve (reserve.h): they go into the index within their call, so a
-// put that returns has its space.
-//
-// The record comes first, as for every write: so what a lookup or a scan sees is durable. If there
-// is no space for the write, a second record cancels it. After a crash between the two records
-// recovery applies the write; that is allowed, since its call has not returned and no thread has
-// seen it. The call returns when the write is durable in the index, so no later replay needs space
-// for it.
-#include <algorithm>
+#include "index/tips/write_through.h"
 
-#include <perdix/error.h>
+#include <exception>
+#include <mutex>
 
-#include "index/tips/core.h"
-#include "pool/pool_core.h"
+#include "epoch/guard.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -23,28 +15,35 @@ NewEntry make_cancel(Cache& cache) {
   return cache.make_entry(Operation::cancel, 0, {kNumber, sizeof kNumber}, {});
 }
 
+/// Makes the index durable. Errors are dropped: the write is in the index and in the log, so the
+/// call succeeds.
+void make_durable(Replayer& replayer) noexcept try {
+  replayer.run();
+  replayer.reclaim();
+} catch (const std::exception&) {
+}
+
 }  // namespace
 
 /// Makes a write in the index and shows it, once its record is durable. Returns no_space if the
-/// index has no space for it. The caller holds replaying_ and the locks of the bucket and the ring.
-Core::Attempt Core::apply_and_show(Cache::Bucket& bucket, Entry& entry, Entry* old) {
+/// index has no space for it. The caller holds the locks of the bucket and the ring.
+Attempt WriteThrough::apply_and_show(Cache::Bucket& bucket, Entry& entry, Entry* old) {
   // `old` is replayed, so the index has its value. From here on lookups of the key read the index,
   // as scans do: so both see the new value from the same moment on.
-  if (old != nullptr) cache_->remove(bucket, *old);
-  if (!apply(entry)) return Attempt::no_space;
-  cache_->add(bucket, entry, nullptr);
+  if (old != nullptr) cache_.remove(bucket, *old);
+  if (!changes_.apply(entry)) return Attempt::no_space;
+  cache_.add(bucket, entry, nullptr);
   return Attempt::done;
 }
 
-/// Logs a write and makes it in the index; cancels the record if there is no space. The caller
-/// holds replaying_.
-Core::Attempt Core::log_and_apply(Entry& entry, Decide decide, void* context) {
-  const auto cancel = make_cancel(*cache_);
+/// Logs a write and makes it in the index; cancels the record if there is no space.
+Attempt WriteThrough::log_and_apply(Entry& entry, const Condition& condition) {
+  const auto cancel = make_cancel(cache_);
   const epoch::Guard guard;
-  Cache::Bucket& bucket = cache_->bucket(entry.hash());
+  Cache::Bucket& bucket = cache_.bucket(entry.hash());
   const std::lock_guard lock(bucket.lock);
   Entry* const old = Cache::find(bucket, entry.hash(), entry.key());
-  if (!allows(entry, old, decide, context)) return Attempt::refused;
+  if (!condition.allows(entry, old, inspection_)) return Attempt::refused;
   if (old != nullptr && old->has(Entry::kQueued)) return Attempt::no_room;  // replayed first
   OperationLogs::Ring* ring = nullptr;
   const auto ring_lock = logs_.lock_ring(ring);
@@ -62,25 +61,14 @@ Core::Attempt Core::log_and_apply(Entry& entry, Decide decide, void* context) {
   return attempt;
 }
 
-/// Replays all earlier writes, and makes this one in the index, durably. Returns no_space if the
-/// pool has none for it or for an earlier write.
-Core::Attempt Core::write_through(Entry& entry, Decide decide, void* context) {
-  const std::lock_guard replaying(replaying_);
-  replay();
-  reclaim();
-  if (!deferred_.empty()) replay();
-  if (!deferred_.empty()) return Attempt::no_space;
-  const Attempt attempt = log_and_apply(entry, decide, context);
-  if (attempt == Attempt::done) make_durable();
+Attempt WriteThrough::write(Entry& entry, const Condition& condition, Replayer& replayer) {
+  replayer.run();
+  replayer.reclaim();
+  if (replayer.has_deferred()) replayer.run();
+  if (replayer.has_deferred()) return Attempt::no_space;
+  const Attempt attempt = log_and_apply(entry, condition);
+  if (attempt == Attempt::done) make_durable(replayer);
   return attempt;
-}
-
-/// Makes the index durable. Errors are dropped: the write is in the index and in the log, so the
-/// call succeeds. The caller holds replaying_.
-void Core::make_durable() noexcept try {
-  replay();
-  reclaim();
-} catch (const std::exception&) {
 }
 
 }  // namespace perdix::detail::index::tips

@@ -1,0 +1,128 @@
+// From the logs into the plugged-in index: what one replay does, and what waits for space after it.
+//
+//   replayer.recover();   // on opening: writes that were not replayed durably wait again
+//   replayer.run();       // all writes made before the call go into the index
+//   replayer.reclaim();   // makes room in the logs
+//
+// Invariants, between the calls:
+//   1. The entry of a logged write that is not in the index is either in the queue of its ring or
+//      among the deferred ones, which are those for which there was no space.
+//   2. Of the records up to the number of the last cut, those that are in the index need no entry.
+//      reclaim() gives up no record whose entry is deferred.
+//   3. While is_out_of_space() is false, no entry was deferred by run().
+//
+// One thread at a time makes the calls that are not const.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <vector>
+
+#include <perdix/types.h>
+
+#include "index/tips/cache.h"
+#include "index/tips/changes.h"
+#include "index/tips/framework.h"
+#include "index/tips/inspection.h"
+#include "index/tips/scaling.h"
+#include "index/tips/workers.h"
+
+namespace perdix::detail::index::tips {
+
+class Replayer {
+ public:
+  Replayer(Framework& framework, Inspection& inspection, Changes& changes, Cache& cache,
+           const TipsOptions& options);
+  ~Replayer();  ///< gives up the entries that wait; their records stay
+  Replayer(const Replayer&) = delete;
+  Replayer& operator=(const Replayer&) = delete;
+
+  /// Shows the writes of the logs in the cache again and defers them. Throws corrupt, bad_alloc.
+  void recover();
+
+  /// Replays the writes made before the call, and defers those for which there is no space. Of the
+  /// writes of one key in the cut the last one is applied (D2), even if a later write that is not
+  /// in the cut has superseded it since: a caller that waits for this replay must see it.
+  void run();
+
+  /// Makes the changes of the index durable, and drops the records that are replayed.
+  void reclaim() { framework_.reclaim(replayed_to_); }
+
+  /// Calls run() and reclaim() until nothing is left that can be replayed, then gives the space
+  /// back that the index keeps for later writes.
+  void settle();
+
+  /// Whether nothing was written or replayed since settle(). Then the background thread must not
+  /// replay, also if writes wait for space. Each attempt may change the index, as a table that is
+  /// being resized moves some pairs, and a check may already have listed the blocks of the index.
+  bool is_settled() const;
+
+  bool has_deferred() const { return !deferred_.empty(); }
+
+  /// Calls show(entry) for the deferred writes that no later one has superseded, in no order.
+  template <class Show>
+  void for_each_deferred(const Show& show) const {
+    for (const Entry* entry : deferred_)
+      if (!entry->is_superseded(cut_to_)) show(*entry);
+  }
+
+  /// Sets what a replay counts.
+  void count(TipsStats& stats) const;
+
+  // Thread-safe:
+
+  /// Whether all writes made before the call are in the index.
+  bool is_caught_up() const;
+
+  /// Whether writes wait for space. A thread that reads false finds writes that were deferred
+  /// earlier in the index.
+  bool is_out_of_space() const { return out_of_space_.load(std::memory_order_acquire); }
+
+  /// Counts a write. Returns how many came since the last replay, about.
+  std::uint64_t add_to_backlog() { return backlog_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  bool has_backlog() const { return backlog_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  /// The entries of a worker: all at first, then those that it leaves.
+  struct Share {
+    std::vector<Entry*> entries;
+    std::exception_ptr failure;
+  };
+
+  void adopt(const LoggedWrite& write);
+  bool replay(Entry& entry);
+  void forget(Entry& entry);
+  bool replay_with_reserve(Entry& entry);
+  void replay_alone(std::span<Entry* const> entries);
+  void replay_together(std::span<Entry* const> entries, unsigned workers);
+  static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);
+  void work(Share& share) noexcept;
+  void collect(std::span<const Share> shares);
+  void replay_queued(const std::vector<Entry*>& entries);
+  void reclaim_if_due();
+  void defer(std::span<Entry* const> entries) noexcept;
+
+  Framework& framework_;
+  Inspection& inspection_;
+  Changes& changes_;
+  Cache& cache_;
+  const unsigned undo_records_;  // that make a reclamation due
+
+  std::vector<Entry*> deferred_;  // oldest first
+  Scaling scaling_;
+  Workers workers_;
+  std::uint64_t replays_ = 0, workers_used_ = 0, max_waiting_ = 0;
+  std::uint64_t cut_to_ = 0;                    // what is replayed: records up to this number
+  std::uint64_t replayed_to_ = 0;               // records up to this number are in the index
+  std::uint64_t settled_to_ = 0;                // the last number after settle()
+  std::atomic<std::uint64_t> caught_up_to_{0};  // replayed_to_, when none was deferred
+  std::atomic<bool> out_of_space_{false};
+  std::atomic<std::uint64_t> backlog_{0};
+  std::atomic<std::uint64_t> replayed_{0};  // entries; counted by workers
+};
+
+}  // namespace perdix::detail::index::tips
