@@ -2,13 +2,15 @@
 
 from bug import (
     CCEH,
+    CCEH_BUILDER,
     CCEH_DESTROY,
     CCEH_DIRECTORY,
     CCEH_DIRECTORY_H,
-    CCEH_H,
-    CCEH_OPENING,
+    CCEH_PAIRS,
     CCEH_RECOVERY,
+    CCEH_ROUTER,
     CCEH_SEARCH,
+    CCEH_SEGMENTS,
     CCEH_SMO,
     CCEH_STRESS,
     CCEH_STRINGS,
@@ -28,18 +30,18 @@ BUGS = [
     # --- Pairs ---
     Bug(
         "cceh: the key comes before its value",
-        CCEH_TABLE,
-        "      pm().store(pair.value, value.word());  // not persisted: the "
+        CCEH_PAIRS,
+        "        pm().store(pair.value, value.word());  // not persisted: the "
         "same line as the commit\n"
-        "      pm().publish(pair.key, is_zero(key) ? kThere : key);  // the commit\n",
-        "      pm().publish(pair.key, is_zero(key) ? kThere : key);\n"
-        "      pm().store(pair.value, value.word());\n"
-        "      pm().persist(&pair, sizeof pair);\n",
+        "        pm().publish(pair.key, key == Key{} ? kThere : key);  // the commit\n",
+        "        pm().publish(pair.key, key == Key{} ? kThere : key);\n"
+        "        pm().store(pair.value, value.word());\n"
+        "        pm().persist(&pair, sizeof pair);\n",
         CCEH,
     ),
     Bug(
         "cceh: an insert of a string forgets the value that is committed with the key",
-        CCEH_TABLE,
+        CCEH_PAIRS,
         "      pm().store(pair.value, value_word);  // not flushed: the same line as the commit\n"
         "      session.commit(pm::set_word(pair.key, key_word));\n",
         "      session.commit(pm::set_word(pair.key, key_word));\n"
@@ -48,33 +50,33 @@ BUGS = [
     ),
     store_for_publish(
         "cceh: an erase is not flushed",
-        CCEH_TABLE,
+        CCEH_PAIRS,
         "pm().publish(pair.key, 0)",
         CCEH,
     ),
     store_for_publish(
         "cceh: an update is not flushed",
-        CCEH_TABLE,
+        CCEH_PAIRS,
         "pm().publish(pair.value, value.word())",
         CCEH,
     ),
     drop(
         "cceh: the value of a pair that is erased is not freed",
-        CCEH_TABLE,
-        "codec_.free(session, pm::load(pair.value))",
+        CCEH_PAIRS,
+        "values_.free(session, pm::load(pair.value))",
         CCEH_STRINGS,
     ),
     drop(
         "cceh: the value that is replaced is not freed",
-        CCEH_TABLE,
-        "codec_.free(session, old_word)",
+        CCEH_PAIRS,
+        "values_.free(session, old_word)",
         CCEH_STRINGS,
     ),
     Bug(
         "cceh: a put looks into the first bucket only, and adds a key twice",
-        CCEH_SEARCH,
-        "  for (unsigned i = 0; i < kProbe; ++i) {\n",
-        "  for (unsigned i = 0; i < ({planted} ? 1 : kProbe); ++i) {\n",
+        CCEH_SEGMENTS,
+        "    for (unsigned i = 0; i < kProbe; ++i) {\n",
+        "    for (unsigned i = 0; i < ({planted} ? 1 : kProbe); ++i) {\n",
         CCEH_UNIT,
     ),
     drop_part(
@@ -86,14 +88,15 @@ BUGS = [
     ),
     drop(
         "cceh: a lookup does not ask the directory again behind the version",
-        CCEH_SEARCH,
+        CCEH_ROUTER,
         "if (!directory_.current(route))",
         CCEH_SCHEDULES,
+        after="SeenSegment look(KeyHash",
     ),
     # --- Moved pairs ---
     Bug(
         "cceh: moved pairs count in the segment that they have left",
-        CCEH_H,
+        CCEH_SEGMENTS,
         "    return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);\n",
         "    return key != 0 && ({planted} || "
         "range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_));\n",
@@ -102,8 +105,8 @@ BUGS = [
     Bug(
         "cceh: deep splits leave moved pairs behind that no thread can tell",
         CCEH_SMO,
-        "  const bool anew = depth >= lazy_depth_;\n",
-        "  const bool anew = {planted} ? depth > 63 : depth >= lazy_depth_;\n",
+        "    const bool anew = !segments_.tells_moved(depth);\n",
+        "    const bool anew = {planted} ? depth > 63 : !segments_.tells_moved(depth);\n",
         CCEH_STRINGS,
     ),
     drop(
@@ -115,14 +118,14 @@ BUGS = [
     drop(
         "cceh: moved pairs are taken away by a join, but not durably",
         CCEH_SMO,
-        "pm().flush(&pair.key, sizeof pair.key)",
+        "pm.flush(&pair.key, sizeof pair.key)",
         CCEH,
     ),
     # --- Splits, joins, the directory ---
     swap_part(
         "cceh: a segment is linked before it is durable",
-        CCEH_SMO,
-        "pm().stream(slots_of(made), slots.data(), slots.size() * sizeof(Pair))",
+        CCEH_BUILDER,
+        "pm().stream(segments_.slots_of(made), slots.data(), slots.size() * sizeof(Pair))",
         "stream",
         "copy",
         CCEH,
@@ -172,7 +175,7 @@ BUGS = [
     ),
     drop(
         "cceh: an overflow is linked before it is durable",
-        CCEH_SMO,
+        CCEH_BUILDER,
         "pm().flush(slots, bytes)",
         CCEH,
     ),
@@ -193,9 +196,13 @@ BUGS = [
     ),
     Bug(
         "cceh: an index that is opened again hashes without its seed",
-        CCEH_OPENING,
-        "      hash_(shape_.seed),\n",
-        "      hash_({planted} && !handle_.created() ? 0 : shape_.seed),\n",
+        CCEH_TABLE,
+        "      search_(pool(), root_, shape_of(pool(), root_), info().value_kind),\n",
+        "      search_(pool(), root_, [&] {\n"
+        "        Shape seeded = shape_of(pool(), root_);\n"
+        "        if ({planted} && !handle_.created()) seeded.seed = 0;\n"
+        "        return seeded;\n"
+        "      }(), info().value_kind),\n",
         CCEH,
     ),
     Bug(
@@ -208,16 +215,20 @@ BUGS = [
     Bug(
         "cceh: a drop looks for moved pairs without the seed",
         CCEH_DESTROY,
-        "        hash_(shape_.seed),\n",
-        "        hash_({planted} ? 0 : shape_.seed),\n",
+        "        segments_(pool, root_, shape_of(pool, root_), value_kind) {\n",
+        "        segments_(pool, root_, [&] {\n"
+        "          Shape seeded = shape_of(pool, root_);\n"
+        "          if ({planted}) seeded.seed = 0;\n"
+        "          return seeded;\n"
+        "        }(), value_kind) {\n",
         CCEH_UNIT,
     ),
     swap_part(
         "cceh: a drop frees strings of moved pairs again",
         CCEH_DESTROY,
-        "if (!counts(pair, range))",
-        "!counts(pair, range)",
-        "pm::load(pair.key) == 0",
+        "if (!segments_.counts(key, range))",
+        "!segments_.counts(key, range)",
+        "key == 0",
         CCEH_STRINGS,
     ),
     Bug(

@@ -5,11 +5,11 @@ from bug import (
     CCEH_B,
     CCEH_BO,
     CCEH_BUFFERS,
+    CCEH_BUILDER,
     CCEH_B_STRINGS,
     CCEH_DESTROY,
     CCEH_DIRECTORY,
     CCEH_SEARCH,
-    CCEH_SMO,
     CCEH_UNIT,
     HOME_BUFFERS,
     OWNER_NUMBERS,
@@ -31,12 +31,10 @@ BUGS = [
         "find_buffered(seen, key, hash); found && !{planted}) {  // first",
         CCEH_UNIT,
     ),
-    Bug(
+    drop(
         "cceh buffers: pairs are shown without those of buffers",
         CCEH_SEARCH,
-        "if (all || hash_of_word(words.key).bits >= from.bits) pairs.push_back(words);\n  }\n}",
-        "if (!{planted} && (all || hash_of_word(words.key).bits >= from.bits)) "
-        "pairs.push_back(words);\n  }\n}",
+        "add({buffer->key(i), buffer->value(i)})",
         CCEH_UNIT,
     ),
     # --- Merging ---
@@ -55,31 +53,31 @@ BUGS = [
     Bug(
         "cceh buffers: a merge comes with the key before its value",
         CCEH_BUFFERS,
-        "    pm().store(slots[at].value, filled.slots[at].value);  // not flushed: "
+        "      pm().store(slots[at].value, filled.slots[at].value);  // not flushed: "
         "the same line as the key\n"
-        "    pm().store(slots[at].key, filled.slots[at].key);\n",
-        "    pm().store(slots[at].key, filled.slots[at].key);\n"
-        "    pm().store(slots[at].value, filled.slots[at].value);\n",
+        "      pm().store(slots[at].key, filled.slots[at].key);\n",
+        "      pm().store(slots[at].key, filled.slots[at].key);\n"
+        "      pm().store(slots[at].value, filled.slots[at].value);\n",
         CCEH_B,
     ),
     Bug(
         "cceh buffers: the right half of a split lacks what the buffer has for it",
         CCEH_BUFFERS,
-        "make_part(session, segment, range.half(1), &buffer)",
-        "make_part(session, segment, range.half(1), {planted} ? nullptr : &buffer)",
+        "make_part(session, segment, part, &buffer)",
+        "make_part(session, segment, part, {planted} && part == range.half(1) ? nullptr : &buffer)",
         CCEH_UNIT,
     ),
     Bug(
         "cceh buffers: a segment that is written anew keeps its number",
-        CCEH_SMO,
-        "  SegmentHead head{SegmentHead::kMagic, 0, 0, {}};\n",
-        "  SegmentHead head{SegmentHead::kMagic, 0, "
-        "{planted} ? pm::load(head_of(locked.entry).number) : 0, {}};\n",
+        CCEH_BUILDER,
+        "    SegmentHead head{SegmentHead::kMagic, 0, 0, {}};\n",
+        "    SegmentHead head{SegmentHead::kMagic, 0, "
+        "{planted} ? pm::load(segments_.head_of(locked.entry).number) : 0, {}};\n",
         CCEH_BO,
     ),
     drop(
         "cceh buffers: the overflow of a segment that is written anew is lost",
-        CCEH_BUFFERS,
+        CCEH_BUILDER,
         "if (overflow.offset != pm::kNull)",
         CCEH_BO,
     ),
@@ -92,9 +90,9 @@ BUGS = [
     ),
     Bug(
         "cceh buffers: a segment is joined though its buffer has pairs",
-        CCEH_SMO,
-        "  if (buffer != nullptr && !buffer->empty_chain()) return true;\n",
-        "  if (buffer != nullptr && !buffer->empty_chain() && !{planted}) return true;\n",
+        CCEH_SEARCH,
+        "    if (buffer != nullptr && !buffer->empty_chain()) return true;\n",
+        "    if (buffer != nullptr && !buffer->empty_chain() && !{planted}) return true;\n",
         CCEH_UNIT,
     ),
     # --- After a restart ---
@@ -103,7 +101,7 @@ BUGS = [
         CCEH_SEARCH,
         "if (buffers_ == nullptr || buffers_->ready(seen))",
         CCEH_UNIT,
-        after="WordTable<K>::locate(",
+        after="SeenSegment locate(",
     ),
     Bug(
         "cceh buffers: an interrupted merge is not completed",

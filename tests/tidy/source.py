@@ -92,8 +92,43 @@ class Source:
                 names = [scope[1] for scope in scopes if scope[1]]
                 yield "::".join(names), defined[1], self.line_of(start)
 
+    def private_declarations(self):
+        """(name, line, how many declarations are in its sections that are not public) of each class
+        and struct, also those in others, which count as one declaration there."""
+        code = _DIRECTIVE.sub(lambda m: _blank(m[0]), self.code)
+        for kind, head, start, end, _ in self._braces():
+            defined = _CLASS.match(_without_template_prefix(head)) if kind == "scope" else None
+            if defined:
+                body = code[start + len(head) - _ACCESS.match(head).end() + 1 : end]
+                yield defined[1], self.line_of(start), _private_in(body, "class" in defined[0])
+
     def _braces(self):
         return _braces(_DIRECTIVE.sub(lambda m: _blank(m[0]), self.code))
+
+
+# --- Declarations ---------------------------------------------------------------------------------
+
+_NESTED = re.compile(r"\([^(){}]*\)|\{[^(){}]*\}")
+_NOT_PARAMETERS = re.compile(r"\b(?:alignas|noexcept|requires|explicit)\s*\01")
+_PREFIX = re.compile(r"\btemplate\s*<[^;\02]*?>(?=\s)")
+_SECTION = re.compile(r"\b(public|protected|private)\s*:(?!:)")
+# Of a flat body: `;`, or the body of a function: behind a list of parameters and not in a list of
+# what a constructor initialises.
+_END = re.compile(r"[^=;]*?\01[^=;]*?\02(?!\s*[,\02])|[^;]*;")
+
+
+def _private_in(body, is_class):
+    """How many declarations the body of a class has outside of its public sections."""
+    flat = re.sub(r"\boperator\s*[^\w\s]+?(?=\s*\()", "operator", body)
+    found = 1
+    while found:
+        flat, found = _NESTED.subn(lambda m: "\01" if m[0][0] == "(" else "\02", flat)
+    flat = _PREFIX.sub("", _NOT_PARAMETERS.sub("", flat))
+    sections = _SECTION.split(flat)
+    count = len(_END.findall(sections[0])) if is_class else 0
+    for access, section in zip(sections[1::2], sections[2::2]):
+        count += len(_END.findall(section)) if access != "public" else 0
+    return count
 
 
 # --- Functions ------------------------------------------------------------------------------------

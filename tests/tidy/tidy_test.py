@@ -154,7 +154,7 @@ class TidyTest(unittest.TestCase):
         self.expect_clean(path, inner + function_of(30) * 20 + "};\n}\n")
         self.expect_clean(path, "constexpr int kTable[] = {\n" + "  1,\n" * 99 + "};\n")
         self.expect_clean(path, "const auto kTable = make({\n" + "  1,\n" * 99 + "});\n")
-        self.expect_clean(path, "class C {\n" + "  int f();\n" * 99 + "};\n")
+        self.expect_clean(path, "struct C {\n" + "  int f();\n" * 99 + "};\n")
         body = 'int f() {\n  g("}", \'}\', R"({})", 1\'000); /* } */  // }\n'
         self.expect(rule, path, body + "  g();\n" * 59 + "}\n", 1)
         conditional = "int f() {\n#if A(\\\n{)\n  if (a) {\n#endif\n"
@@ -277,6 +277,64 @@ class TidyTest(unittest.TestCase):
                 findings = [path for path in tidy.files(root) for _ in rule(Source(root, path))]
             for place in needed:
                 self.assertTrue(any(path.startswith(place) for path in findings), place)
+
+    def test_classes_are_small(self):
+        rule = "classes-are-small"
+        path = "src/pool/big.h"
+
+        def class_of(*declarations, head="class Big", times=1):
+            body = "\n".join(declarations * times)
+            return f"// Big.\n#pragma once\n{head} {{\n{body}\n}};\n"
+
+        one_each = (
+            "int a_ = f(1, {2});", "const std::array<int, 3> b_{1, 2};", "friend class Other;",
+            "void f(int a = 1) const;", "int g() const noexcept { return a_ < 1 ? h() : 2; }",
+            "template <class T = int>\n  auto h(T t) -> decltype(t) {\n    if (t) { t(); }\n  }",
+            "struct alignas(64) Inner {\n    int a;\n    void f() {}\n  };",
+            "enum class E { a, b };",
+            "Big() : a_{1}, b_(2) {}", "bool operator==(const Big&) const = default;",
+            "bool operator()(int) { return true; }", "using A = B<int>;",
+            "std::function<void(int)> call_ = [](int) { f(); };", "virtual ~Big() = 0;",
+        )
+        for declaration in one_each:
+            self.expect(rule, path, class_of(declaration, times=41), 3)
+            self.expect_clean(path, class_of(declaration, times=40))
+        self.expect(rule, path, class_of(*one_each, times=3), 3)
+        hidden = ("private:", *["int a;"] * 41)
+        self.expect(rule, path, class_of(*hidden, head="struct Big"), 3)
+        self.expect(rule, path, class_of("class In {", *hidden, "};"), 4)
+        self.expect_clean(path, class_of(*["int a;"] * 41, head="struct Big"))
+        self.expect_clean(path, class_of("public:", *["int a;"] * 41))
+        self.expect_clean("src/pool/big_test.cc", class_of("int a;", times=41))
+
+    def test_big_classes_only_shrink(self):
+        rule, path = "classes-are-small", "src/pool/big.h"
+        with unittest.mock.patch.dict(tidy.BIG_CLASSES, {path: {"Big": 50}}):
+            for count, findings in ((51, 1), (50, 0), (41, 0), (40, 1)):
+                text = "// Big.\n#pragma once\nclass Big {\n" + "int a;\n" * count + "};\n"
+                self.expect(rule, path, text, *[3] * findings)
+            self.expect(rule, path, "// Big.\n#pragma once\nclass Other {};\n", 1)
+
+    def test_parts_do_not_point_back(self):
+        rule = "parts-do-not-point-back"
+        back = '// A part.\n#pragma once\n#include "index/aaa/aaa.h"\n'
+        self.expect(rule, "src/index/aaa/part.h", back, 3)
+        self.expect(rule, "src/index/aaa/part.cc", back.replace("#pragma once", ""), 3)
+        self.expect_clean("src/index/aaa/test_part.h", back)
+        for name in ("api.cc", "aaa.cc", "part_test.cc"):
+            self.expect_clean(f"src/index/aaa/{name}", '#include "index/aaa/aaa.h"\n')
+        self.expect_clean("src/index/all.h", back)
+        with unittest.mock.patch.dict(tidy.PARTS_THAT_POINT_BACK, {"aaa": "other.h part.h"}):
+            self.expect_clean("src/index/aaa/part.h", back)
+
+    def test_parts_that_point_back_do(self):
+        root = Path(tidy.__file__).resolve().parents[2]
+        needed = [f"{e}/{part}" for e, all_of in tidy.PARTS_THAT_POINT_BACK.items()
+                  for part in all_of.split()]
+        with unittest.mock.patch.dict(tidy.PARTS_THAT_POINT_BACK, clear=True):
+            for part in needed:
+                source = Source(root, f"src/index/{part}")
+                self.assertTrue(list(tidy.parts_do_not_point_back(source)), part)
 
     def test_class_names_are_rare(self):
         rule = "class-names-are-rare"

@@ -9,118 +9,155 @@
 //   by a split    writes two halves, where some pair has no slot
 #pragma once
 
-#include <cassert>
 #include <optional>
+#include <vector>
 
-#include "index/cceh/cceh.h"
-#include "index/cceh/search.h"
+#include <perdix/error.h>
+
+#include "index/cceh/buffer_shape.h"
+#include "index/cceh/builder.h"
+#include "index/cceh/router.h"
+#include "index/cceh/segments.h"
+#include "index/common/buffered.h"
+#include "pool/checked.h"
 
 namespace perdix::detail::index::cceh {
 
-/// The segment has not changed since its chain began, or has been joined (B4).
 template <class K>
-auto WordTable<K>::Homes::at(pm::Offset place, std::uint64_t hash) const -> Seen {
-  const KeyHash first{hash};
-  for (;;) {
-    const Directory::Route route = table.directory_.find(first);
-    if (!table.directory_.current(route)) continue;
-    if (route.entry.offset != place) pool::throw_corrupt(table.pool_, kLogName, place);
-    const HashRange range{first.prefix(route.entry.depth), route.entry.depth};
-    return {route.entry, range, &table.latches_.of(place)};
+class SegmentBuffers;
+
+/// What segments are to their write buffers (index/common/buffered.h).
+template <class K>
+class SegmentHomes {
+ public:
+  using KeyType = K;
+  using Shape = BufferShape;
+  using Seen = SeenSegment;
+  using Pair = cceh::Pair;
+  using Buffer = WriteBuffer<Shape>;
+  static constexpr const char* kLogName = "the log of a segment";
+  static constexpr bool kMoves = true;
+  static constexpr bool kMergeTakesSpace = false;
+
+  /// All outlive this. `buffers`: of these homes.
+  SegmentHomes(const Segments<K>& segments, Router& router, SegmentBuffers<K>& buffers)
+      : segments_(segments), router_(router), builder_(segments), buffers_(buffers) {}
+
+  unsigned capacity() const { return buffered_pairs(segments_.shape()); }
+  pm::Offset place(const SeenSegment& segment) const { return segment.entry.offset; }
+  std::uint64_t& number_word(const SeenSegment& segment) const {
+    return segments_.head_of(segment.entry).number;
   }
-}
+  wal::Owner number(const SeenSegment& segment) const { return pm::load(number_word(segment)); }
+  std::uint64_t note(const SeenSegment& segment) const { return segment.range.first().bits; }
+  Hash16 tag(Word key) const { return segments_.tag_of(key); }
 
-template <class K>
-bool WordTable<K>::Homes::has_word(const Seen& segment, Word key) const {
-  return table.for_each_slot(segment.entry, [&](const cceh::Pair& pair) {
-    return pm::load(pair.key) == key && table.counts(key, segment.range);
-  });
-}
-
-// --- Merging ---
-
-/// Puts the pairs of a buffer into free slots of a copy of the segment. None if some pair has none.
-template <class K>
-auto WordTable<K>::place_all(const Seen& segment, const Buffer& buffer) const
-    -> std::optional<Filled> {
-  Filled filled{slots_of_part(segment, segment.range), {}};
-  filled.numbers.reserve(buffer.size());
-  for (unsigned i = 0; i < buffer.size(); ++i) {
-    const int at = place(filled.slots, {buffer.key(i), buffer.value(i)});
-    if (at < 0) return std::nullopt;
-    filled.numbers.push_back(static_cast<unsigned>(at));
+  /// The segment has not changed since its chain began, or has been joined (B4).
+  SeenSegment at(pm::Offset place, std::uint64_t hash) const {
+    const SeenSegment segment = router_.held({hash});
+    if (segment.entry.offset != place) pool::throw_corrupt(segments_.pool(), kLogName, place);
+    return segment;
   }
-  return filled;
-}
 
-template <class K>
-template <class End>
-bool WordTable<K>::Homes::merge_in_place(const Seen& segment, const WriteBuffer<Shape>& buffer,
-                                         End end) const {
-  const auto filled = table.place_all(segment, buffer);
-  if (!filled) return false;
-  table.fill(table.slots_of(segment.entry), *filled);
-  end();
-  return true;
-}
+  SeenSegment route(wal::Owner, std::uint64_t hash) const { return router_.look({hash}); }
+  bool owns(const SeenSegment& segment, wal::Owner owner) const { return number(segment) == owner; }
 
-/// Copies the slots that were filled, durably: each as its insert would (the paper's in-place
-/// update), but with one fence for all where a fence is a sync. Their order does not matter, since
-/// the chain has all of them until its END.
-template <class K>
-void WordTable<K>::fill(Pair* slots, const Filled& filled) const {
-  for (const unsigned at : filled.numbers) {
-    pm().store(slots[at].value, filled.slots[at].value);  // not flushed: the same line as the key
-    pm().store(slots[at].key, filled.slots[at].key);
-    pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below
-    if (!pm().commits_as_one()) pm().fence();          // each pair as its insert
+  bool has_word(const SeenSegment& segment, Word key) const {
+    return segments_.for_each_slot(segment.entry, [&](const Pair& pair) {
+      return pm::load(pair.key) == key && segments_.counts(key, segment.range);
+    });
   }
-  if (pm().commits_as_one()) pm().fence();  // all are durable before the END
-}
 
-/// As one segment if that has a slot for each pair, else as two.
-template <class K>
-void WordTable<K>::Homes::rewrite(Locked& segment, WriteBuffer<Shape>& buffer, bool full) const {
-  const bool fits = !full && table.place_all(segment, buffer).has_value();
-  try {
-    table.write_anew(segment, buffer, !fits);
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space || !fits) throw;
-    table.buffers_->merge_in_place(segment, buffer);
+  template <class End>
+  bool merge_in_place(const SeenSegment& segment, const Buffer& buffer, End end) const {
+    const auto filled = place_all(segment, buffer);
+    if (!filled) return false;
+    fill(segments_.slots_of(segment.entry), *filled);
+    end();
+    return true;
   }
-}
 
-/// Rewrites a locked segment with the pairs of its buffer, as one segment or as two.
+  /// As one segment if that has a slot for each pair, else as two.
+  void rewrite(LockedSegment& segment, Buffer& buffer, bool full) const {
+    const bool fits = !full && place_all(segment, buffer).has_value();
+    try {
+      write_anew(segment, buffer, !fits);
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space || !fits) throw;
+      buffers_.merge_in_place(segment, buffer);
+    }
+  }
+
+ private:
+  /// A copy of a segment's slots, and the numbers of those that pairs of a buffer have filled.
+  struct Filled {
+    std::vector<Pair> slots;
+    std::vector<unsigned> numbers;
+  };
+
+  /// Puts the pairs of a buffer into free slots of a copy of the segment. None if some pair has
+  /// none.
+  std::optional<Filled> place_all(const SeenSegment& segment, const Buffer& buffer) const {
+    Filled filled{builder_.slots_of_part(segment, segment.range), {}};
+    filled.numbers.reserve(buffer.size());
+    for (unsigned i = 0; i < buffer.size(); ++i) {
+      const int at = builder_.place(filled.slots, {buffer.key(i), buffer.value(i)});
+      if (at < 0) return std::nullopt;
+      filled.numbers.push_back(static_cast<unsigned>(at));
+    }
+    return filled;
+  }
+
+  /// Copies the slots that were filled, durably: each as its insert would (the paper's in-place
+  /// update), but with one fence for all where a fence is a sync. Their order does not matter,
+  /// since the chain has all of them until its END.
+  void fill(Pair* slots, const Filled& filled) const {
+    for (const unsigned at : filled.numbers) {
+      pm().store(slots[at].value, filled.slots[at].value);  // not flushed: the same line as the key
+      pm().store(slots[at].key, filled.slots[at].key);
+      pm().flush(&slots[at].key, sizeof slots[at].key);  // fenced below
+      if (!pm().commits_as_one()) pm().fence();          // each pair as its insert
+    }
+    if (pm().commits_as_one()) pm().fence();  // all are durable before the END
+  }
+
+  /// Rewrites a locked segment with the pairs of its buffer, as one segment or as two.
+  void write_anew(const SeenSegment& segment, Buffer& buffer, bool in_halves) const {
+    const HashRange range = segment.range;
+    Directory& directory = router_.directory();
+    if (in_halves && !directory.may_exceed(range.depth)) in_halves = false;  // keys hash alike
+    if (in_halves && directory.depth() == range.depth) directory.grow(range.depth);
+    alloc::Session session = segments_.pool().allocator().session();
+    const auto make = [&](HashRange part) {
+      return builder_.make_part(session, segment, part, &buffer);
+    };
+    const Entry first = make(in_halves ? range.half(0) : range);
+    const Entry middle = in_halves ? make(range.half(1)) : Entry{};
+    builder_.free(session, segment.entry);
+    pm::on_step("cceh: a segment is about to be written anew");
+    in_halves ? directory.commit_change(session, range, first, middle)
+              : directory.commit_replacement(session, range, first);
+    buffers_.leave(buffer);
+  }
+
+  const pm::Persister& pm() const { return segments_.pool().pm(); }
+
+  const Segments<K>& segments_;
+  Router& router_;
+  const SegmentBuilder<K> builder_;
+  SegmentBuffers<K>& buffers_;
+};
+
+/// The write buffers of a table's segments.
 template <class K>
-void WordTable<K>::write_anew(const Seen& segment, Buffer& buffer, bool in_halves) const {
-  const HashRange range = segment.range;
-  if (in_halves && !directory_.may_exceed(range.depth)) in_halves = false;  // keys hash alike
-  if (in_halves && directory_.depth() == range.depth) directory_.grow(range.depth);
-  alloc::Session session = pool_.allocator().session();
-  const Entry first = make_part(session, segment, in_halves ? range.half(0) : range, &buffer);
-  const Entry middle = in_halves ? make_part(session, segment, range.half(1), &buffer) : Entry{};
-  const Reference overflow = overflow_reference(segment.entry);
-  session.free(segment.entry.offset);
-  if (overflow.offset != pm::kNull) session.free(overflow.offset);
-  pm::on_step("cceh: a segment is about to be written anew");
-  in_halves ? directory_.commit_change(session, range, first, middle)
-            : directory_.commit_replacement(session, range, first);
-  buffers_->leave(buffer);
-}
-
-// --- Opening ---
-
-/// Opens the write buffers of a table that has a log, or is to have one.
-template <class K>
-void WordTable<K>::open_buffers(const CcehOptions& options) {
-  const std::uint64_t budget = buffer_budget(options);
-  if (path_budget(options) != 0) directory_.open_copy(path_budget(options));
-  if (!has_log(pool_, root_.log, budget != 0)) return;
-  const typename Buffers::Parts parts{pool_, keys_, codec_, latches_, pairs_};
-  auto buffers = std::make_unique<Buffers>(Homes{*this}, parts, options.technique);
-  buffers->open(pm::load(root_.log), budget, &root_.numbers);
-  buffers_ = std::move(buffers);
-  buffers_->start_resumption(options.resume_in_background);
-}
+class SegmentBuffers : public Buffered<SegmentHomes<K>> {
+ public:
+  /// All outlive this. `pairs`: of the table.
+  SegmentBuffers(const Segments<K>& segments, Router& router, PairCount& pairs, Technique technique)
+      : Buffered<SegmentHomes<K>>(
+            SegmentHomes<K>(segments, router, *this),
+            {segments.pool(), segments.keys(), segments.values(), router.latches(), pairs},
+            technique) {}
+};
 
 }  // namespace perdix::detail::index::cceh

@@ -1,36 +1,54 @@
 #include "index/cceh/cceh.h"
 
-#include <array>
+#include <chrono>
+#include <exception>
 
-#include "index/cceh/buffers.h"
+#include "epoch/guard.h"
 #include "index/cceh/check.h"
 #include "index/cceh/destroy.h"
 #include "index/cceh/for_each.h"
-#include "index/cceh/get_many.h"
-#include "index/cceh/recovery.h"
-#include "index/cceh/search.h"
-#include "index/cceh/smo.h"
 #include "index/common/limits.h"
 #include "index/common/retry.h"
+#include "pool/as_errors.h"
 
 namespace perdix::detail::index::cceh {
-namespace {
 
-constexpr Word kThere = 1;  // as the key word of Root::zero
+template <class K>
+WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const CcehOptions& options)
+    : handle_(std::move(handle)),
+      root_(*retry_when_full(pool(), [&] { return &open_root(pool(), handle_.root(), shape); })),
+      search_(pool(), root_, shape_of(pool(), root_), info().value_kind),
+      writer_(pool(), root_, values()),
+      structure_(search_) {
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const epoch::Guard guard;
+    search_.locate({0});  // throws corrupt here, not at the first use, if the directory is damaged
+  }
+  search_.open(options, pairs_);
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
+}
 
-}  // namespace
+template <class K>
+void WordTable<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+  if (pm::load(root) != pm::kNull) Destroyer<K>(pool, root, value_kind).run();
+}
+
+// --- Changes -------------------------------------------------------------------------------------
 
 template <class K>
 bool WordTable<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool_, [&] { return try_write({key, value, mode, expected}); });
+  return retry_when_full(pool(), [&] { return try_write({key, value, mode, expected}); });
 }
 
 template <class K>
 bool WordTable<K>::try_write(const Write& write) {
-  if (buffers_ != nullptr) buffers_->keep_short();
+  if (search_.buffers() != nullptr) search_.buffers()->keep_short();
   const epoch::Guard guard;
-  const KeyHash hash = hash_of(write.key);
+  const KeyHash hash = search_.segments().hash_of(write.key);
   for (;;) {
     if (const auto done = write_segment(write, hash)) return *done;
   }
@@ -40,16 +58,16 @@ bool WordTable<K>::try_write(const Write& write) {
 template <class K>
 std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash) {
   const auto& [key, value, mode, expected] = write;
-  Locked locked;
-  lock(locked, key, hash);
-  if (const auto found = find_buffered(locked, key, hash)) {
+  LockedSegment locked;
+  search_.lock(locked, key, hash);
+  if (const auto found = search_.find_buffered(locked, key, hash)) {
     if (mode == Mode::insert) return false;
-    return buffers_->replace(locked, found, value, expected);
+    return search_.buffers()->replace(locked, found, value, expected);
   }
-  const Slots slots = search(locked, key, hash);
+  const FoundSlots slots = search_.segments().search(locked.entry, locked.range, key, hash);
   if (slots.found != nullptr) {
     if (mode == Mode::insert || !value_is(pm::load(slots.found->value), expected)) return false;
-    replace(*slots.found, value);
+    writer_.replace(*slots.found, value);
     return true;
   }
   if (mode == Mode::update) return false;
@@ -58,89 +76,83 @@ std::optional<bool> WordTable<K>::write_segment(const Write& write, KeyHash hash
 
 /// write_segment() for a key that the locked segment does not have: adds it.
 template <class K>
-std::optional<bool> WordTable<K>::write_new(Locked& locked, const Write& write, KeyHash hash,
-                                            const Slots& slots) {
-  using Added = typename Buffers::Added;
-  if (buffers_ != nullptr && !is_zero(write.key)) {
-    const Added outcome = buffers_->add(locked, write.key, write.value, hash.tag());
+std::optional<bool> WordTable<K>::write_new(LockedSegment& locked, const Write& write, KeyHash hash,
+                                            const FoundSlots& slots) {
+  using Added = typename SegmentBuffers<K>::Added;
+  SegmentBuffers<K>* const buffers = search_.buffers();
+  if (buffers != nullptr && !Segments<K>::is_zero(write.key)) {
+    const Added outcome = buffers->add(locked, write.key, write.value, hash.tag());
     if (outcome == Added::added) return true;
     if (outcome == Added::merged) return std::nullopt;
   }
   Pair* free = slots.free;
-  if (free == nullptr) free = make_room(locked, hash, slots.free_in_overflow);
+  if (free == nullptr) free = structure_.make_room(locked, hash, slots.free_in_overflow);
   if (free == nullptr) return std::nullopt;
-  add(*free, write, hash);
-  return true;
-}
-
-/// Fills a free slot. The value comes into its line before the key: so whatever prefix of the
-/// stores to it a crash leaves, the key is not there without its value.
-template <class K>
-void WordTable<K>::add(Pair& pair, const Write& write, KeyHash hash) {
-  const Key key = write.key;
-  const NewValue value = write.value;
-  if (all_inline()) {
-    if constexpr (Keys::kInline) {
-      pm().store(pair.value, value.word());  // not persisted: the same line as the commit
-      pm().publish(pair.key, is_zero(key) ? kThere : key);  // the commit
-    }
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word key_word = is_zero(key) ? kThere : keys_.write(session, key, hash.tag());
-    const Word value_word = codec_.write(session, value);
-    if (pm().commits_as_one()) {
-      const std::array changes = {pm::set_word(pair.value, value_word),
-                                  pm::set_word(pair.key, key_word)};
-      session.commit_as_one(changes);
-    } else {
-      pm().store(pair.value, value_word);  // not flushed: the same line as the commit
-      session.commit(pm::set_word(pair.key, key_word));
-    }
-  }
+  writer_.add(*free, write.key, write.value, hash.tag());
   pairs_.add();
-}
-
-/// Replaces a value; its word is the commit.
-template <class K>
-void WordTable<K>::replace(Pair& pair, NewValue value) {
-  if (codec_.is_inline()) {
-    pm().publish(pair.value, value.word());  // the commit; the key is durable already
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word old_word = pm::load(pair.value);
-    const Word new_word = codec_.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    codec_.free(session, old_word);
-    session.commit(pm::set_word(pair.value, new_word));  // the new blob is durable before
-  }
-}
-
-/// Frees the slot of a pair; its key word is the commit.
-template <class K>
-void WordTable<K>::remove(Pair& pair) {
-  if (all_inline()) {
-    pm().publish(pair.key, 0);  // the commit
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    if (&pair != &root_.zero) Keys::free(session, pm::load(pair.key));
-    codec_.free(session, pm::load(pair.value));
-    session.commit(pm::set_word(pair.key, 0));
-  }
-  pairs_.remove();
+  return true;
 }
 
 template <class K>
 bool WordTable<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const epoch::Guard guard;
-  const KeyHash hash = hash_of(key);
-  Locked locked;
-  lock(locked, key, hash);
-  if (const auto found = find_buffered(locked, key, hash)) return buffers_->erase(found, expected);
-  Pair* const found = find_in(locked, key, hash);
+  const KeyHash hash = search_.segments().hash_of(key);
+  LockedSegment locked;
+  search_.lock(locked, key, hash);
+  if (const auto found = search_.find_buffered(locked, key, hash))
+    return search_.buffers()->erase(found, expected);
+  Pair* const found = search_.segments().find(locked.entry, key, hash);
   if (found == nullptr || !value_is(pm::load(found->value), expected)) return false;
-  remove(*found);
+  writer_.remove(*found);
+  pairs_.remove();
   return true;
+}
+
+template <class K>
+bool WordTable<K>::reclaim_space() noexcept {
+  bool any = search_.buffers() != nullptr && search_.buffers()->reclaim_space();
+  try {
+    while (structure_.join_empty_segments()) any = true;
+  } catch (const std::exception&) {
+    // There is no memory, or the pool is damaged, which the next call that reads there reports.
+  }
+  return any;
+}
+
+// --- All pairs -----------------------------------------------------------------------------------
+
+template <class K>
+void WordTable<K>::for_each(const PairSink<K>& show) const {
+  PairReader<K> reader(search_);
+  EachBatch<K> batch;
+  for (bool more = true; more;) {
+    more = pool::as_errors(pool(), [&] { return reader.read(batch); });
+    if (!show(batch.copied()).all) return;
+  }
+}
+
+template <class K>
+std::uint64_t WordTable<K>::size() const {
+  return Survey<K>(search_, pairs_).size();
+}
+
+template <class K>
+IndexStats WordTable<K>::stats() const {
+  IndexStats stats = Survey<K>(search_, pairs_).stats();
+  stats.dram_bytes += sizeof *this;
+  stats.recovery_seconds = recovery_seconds_;
+  return stats;
+}
+
+template <class K>
+CheckReport WordTable<K>::check() const {
+  return Survey<K>(search_, pairs_).check();
+}
+
+template <class K>
+void WordTable<K>::for_each_block(const BlockVisitor& visit) const {
+  Survey<K>(search_, pairs_).for_each_block(visit);
 }
 
 template class WordTable<std::uint64_t>;

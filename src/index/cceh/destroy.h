@@ -8,11 +8,14 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "index/cceh/cceh.h"
+#include "index/cceh/directory.h"
+#include "index/cceh/recovery.h"
+#include "index/cceh/segments.h"
 #include "index/common/home_buffers.h"
 #include "pool/checked.h"
 #include "wal/log.h"
@@ -26,10 +29,7 @@ class Destroyer {
       : pool_(pool),
         word_(word),
         root_(checked_root(pool, pm::load(word))),
-        shape_(shape_of(pool, root_)),
-        hash_(shape_.seed),
-        lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
-        values_(pool, value_kind) {
+        segments_(pool, root_, shape_of(pool, root_), value_kind) {
     // Not once the directory is gone: only a part of the log may be left.
     if (has_strings() && pm::load(root_.directory) != 0 && pm::load(root_.log) != pm::kNull) {
       log_.emplace(pool, pm::load(root_.log), wal::Log::Limits{~std::uint64_t{0}});
@@ -40,7 +40,7 @@ class Destroyer {
   void run() {
     if (pm::load(root_.zero.key) != 0) {
       alloc::Session session = pool_.allocator().session();
-      values_.free(session, pm::load(root_.zero.value));
+      segments_.values().free(session, pm::load(root_.zero.value));
       session.commit(pm::set_word(root_.zero.key, 0));
     }
     if (pm::load(root_.directory) != 0) free_directory();
@@ -50,7 +50,7 @@ class Destroyer {
   }
 
  private:
-  bool has_strings() const { return !Codec<K>::kInline || !values_.is_inline(); }
+  bool has_strings() const { return !Codec<K>::kInline || !segments_.values().is_inline(); }
 
   void free_directory() {
     const Reference at = Reference::unpack(pm::load(root_.directory));
@@ -75,20 +75,16 @@ class Destroyer {
   void free_segment(const Entry& leader, HashRange range) {
     auto& head = pool::checked_by_magic<SegmentHead>(pool_, leader.offset, "a segment",
                                                      SegmentHead::kMagic, pm::kLineSize);
-    if (!pool_.contains(leader.offset, shape_.segment_bytes()))
+    const Shape& shape = segments_.shape();
+    if (!pool_.contains(leader.offset, shape.segment_bytes()))
       pool::throw_corrupt(pool_, "a segment", leader.offset);
-    const std::span<Pair> slots(pool_.at<Pair>(leader.offset + sizeof head), shape_.slots());
+    const std::span<Pair> slots(segments_.slots_of(leader), shape.slots());
     if (log_) take_from_log(head, slots, range);
     free_pairs(slots, range);
     const Reference overflow = Reference::unpack(pm::load(head.overflow));
     if (overflow.offset == pm::kNull) return;
     free_pairs(checked_overflow(pool_, overflow), range);
     free_by(head.overflow, 0, overflow.offset);
-  }
-
-  bool counts(const Pair& pair, HashRange range) const {
-    const Word key = pm::load(pair.key);
-    return key != 0 && range.may_hold(KnownHash<K>::of(key, hash_), lazy_depth_);
   }
 
   /// Moves the pairs of the segment's chain into slots, if it has any. A crash before the END
@@ -101,13 +97,13 @@ class Destroyer {
     std::vector<std::pair<Word, Word>> pairs = read_chain(*log_, owner, position).pairs;
     const auto is_there = [&](const auto& pair) {
       return std::ranges::any_of(slots, [&](const Pair& slot) {
-        return pm::load(slot.key) == pair.first && counts(slot, range);
+        return pm::load(slot.key) == pair.first && segments_.counts(pair.first, range);
       });
     };
     if (std::erase_if(pairs, is_there) == 0) free_pairs(slots, range);
     auto slot = slots.begin();
     for (const auto& [key, value] : pairs) {
-      while (slot != slots.end() && counts(*slot, range)) ++slot;
+      while (slot != slots.end() && segments_.counts(pm::load(slot->key), range)) ++slot;
       if (slot == slots.end()) pool::throw_corrupt(pool_, "the log of a segment", owner);
       pool_.pm().store(slot->value, value);
       pool_.pm().store(slot->key, key);
@@ -121,11 +117,11 @@ class Destroyer {
   void free_pairs(std::span<Pair> pairs, HashRange range) {
     if (!has_strings()) return;
     for (Pair& pair : pairs) {
-      if (!counts(pair, range)) continue;
       const Word key = pm::load(pair.key);
+      if (!segments_.counts(key, range)) continue;
       alloc::Session session = pool_.allocator().session();
       Codec<K>::free(session, key);
-      values_.free(session, pm::load(pair.value));
+      segments_.values().free(session, pm::load(pair.value));
       session.commit(pm::set_word(pair.key, 0));
     }
   }
@@ -140,17 +136,9 @@ class Destroyer {
   pool::PoolCore& pool_;
   std::uint64_t& word_;
   Root& root_;
-  const Shape shape_;
-  const util::SeededHash hash_;
-  const unsigned lazy_depth_;
-  const ValueCodec values_;
+  const Segments<K> segments_;
   std::optional<wal::Log> log_;
   wal::Chain closing_;
 };
-
-template <class K>
-void WordTable<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
-  if (pm::load(root) != pm::kNull) Destroyer<K>(pool, root, value_kind).run();
-}
 
 }  // namespace perdix::detail::index::cceh

@@ -3,37 +3,31 @@
 // allocator's records before, so the invariants of layout.h hold. A crash may have left pending or
 // stale entries in the directory. They are valid (H3), and the next thread that meets one completes
 // the change.
+//
+// What was read from PM is not trusted, and checked here.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
+#include <span>
 
-#include "index/cceh/buffers.h"
-#include "index/cceh/cceh.h"
-#include "index/common/retry.h"
+#include <perdix/cceh.h>
+
+#include "index/cceh/layout.h"
+#include "index/cceh/shape.h"
+#include "pool/pool_core.h"
 
 namespace perdix::detail::index::cceh {
 
-template <class K>
-WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const CcehOptions& options)
-    : handle_(std::move(handle)),
-      pool_(handle_.pool()),
-      root_(*retry_when_full(pool_, [&] { return &open_root(pool_, handle_.root(), shape); })),
-      shape_(shape_of(pool_, root_)),
-      hash_(shape_.seed),
-      lazy_depth_(std::min(shape_.lazy_depth, KnownHash<K>::kBits)),
-      keys_(pool_),
-      codec_(pool_, handle_.info().value_kind),
-      latches_(Latches::kBits),
-      directory_(pool_, root_, shape_) {
-  const auto start = std::chrono::steady_clock::now();
-  {
-    const epoch::Guard guard;
-    locate({0});  // throws corrupt here, not at the first use, if the directory is damaged
-  }
-  open_buffers(options);
-  recovery_seconds_ =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  entry_.emplace(pool_.open_indexes(), *this);
-}
+/// What an index is created with. Throws invalid_argument.
+Shape shape_from(const CcehOptions& options);
+
+/// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
+Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
+/// The root block at an offset. Throws corrupt.
+Root& checked_root(pool::PoolCore& pool, pm::Offset offset);
+Shape shape_of(const pool::PoolCore& pool, const Root& root);
+
+/// The overflow of a segment. Throws corrupt.
+std::span<Pair> checked_overflow(const pool::PoolCore& pool, Reference overflow);
 
 }  // namespace perdix::detail::index::cceh

@@ -1,169 +1,171 @@
-// The way to a segment, and point lookups: get, contains.
+// The way to a pair, through a segment and its write buffer; point lookups and batches of them; the
+// segments in their order.
 //
-// A lookup takes a Seen, reads, and then asks whether the Seen is still valid(): only then what was
-// read counts. The caller holds an epoch::Guard.
+// A lookup takes a SeenSegment, reads, and then asks whether the SeenSegment is still valid(): only
+// then what was read counts. The caller holds an epoch::Guard.
 #pragma once
 
-#include "index/cceh/cceh.h"
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <perdix/cceh.h>
+
+#include "index/cceh/buffers.h"
+#include "index/cceh/router.h"
+#include "index/cceh/segments.h"
+#include "index/common/groups.h"
+#include "index/common/path_budget.h"
 
 namespace perdix::detail::index::cceh {
 
-/// The segment that is responsible for a hash, as long as the result is valid.
 template <class K>
-[[gnu::always_inline]] inline auto WordTable<K>::look(KeyHash hash) const -> Seen {
-  for (;;) {
-    const Directory::Route route = directory_.find(hash);
-    Latch& latch = latches_.of(route.entry.offset);
-    const std::uint64_t version = latch.read_begin();
-    const HashRange range{hash.prefix(route.entry.depth), route.entry.depth};
-    if (!directory_.current(route)) [[unlikely]]
-      continue;
-    return {route.entry, range, &latch, version};
+class SegmentSearch {
+ public:
+  using Key = View<K>;
+  using Buffer = typename SegmentBuffers<K>::Buffer;
+
+  SegmentSearch(pool::PoolCore& pool, Root& root, const Shape& shape, Kind value_kind)
+      : segments_(pool, root, shape, value_kind), router_(pool, root, shape) {}
+
+  /// Opens the copy of the directory, and the write buffers of a table that has a log or is to have
+  /// one; once, before other threads use this. `pairs`: of the table.
+  void open(const CcehOptions& options, PairCount& pairs) {
+    Root& root = segments_.root();
+    const std::uint64_t budget = buffer_budget(options);
+    if (path_budget(options) != 0) router_.directory().open_copy(path_budget(options));
+    if (!has_log(segments_.pool(), root.log, budget != 0)) return;
+    auto buffers =
+        std::make_unique<SegmentBuffers<K>>(segments_, router_, pairs, options.technique);
+    buffers->open(pm::load(root.log), budget, &root.numbers);
+    buffers_ = std::move(buffers);
+    buffers_->start_resumption(options.resume_in_background);
   }
-}
 
-/// As look(); and the chain of the segment in the log is adopted.
-template <class K>
-auto WordTable<K>::locate(KeyHash hash) const -> Seen {
-  for (;;) {
-    const Seen seen = look(hash);
-    if (buffers_ == nullptr || buffers_->ready(seen)) [[likely]]
-      return seen;
-  }
-}
+  const Segments<K>& segments() const { return segments_; }
+  Router& router() { return router_; }
+  const Router& router() const { return router_; }
 
-/// The root block, which has the pair of the key whose word is 0 (H7).
-template <class K>
-auto WordTable<K>::see_root() const -> Seen {
-  Latch& latch = latches_.of(pool_.offset(&root_));
-  return {{}, {}, &latch, latch.read_begin()};
-}
+  /// Null if the index never had any.
+  SegmentBuffers<K>* buffers() const { return buffers_.get(); }
 
-/// Calls visit(pair) for the slots of the buckets of a hash, until it returns true. Returns whether
-/// it did.
-template <class K>
-template <class Visit>
-[[gnu::always_inline]] inline bool WordTable<K>::for_each_near(const Entry& entry, KeyHash hash,
-                                                               Visit visit) const {
-  Pair* const slots = slots_of(entry);
-  unsigned bucket = hash.bucket(shape_.buckets);
-  for (unsigned i = 0; i < kProbe; ++i) {
-    for (unsigned at = 0; at < kBucketPairs; ++at) {
-      if (visit(slots[bucket * kBucketPairs + at])) return true;
+  /// The segment of a hash, as long as the result is valid. Its chain in the log is adopted.
+  SeenSegment locate(KeyHash hash) const {
+    for (;;) {
+      const SeenSegment seen = router_.look(hash);
+      if (buffers_ == nullptr || buffers_->ready(seen)) [[likely]]
+        return seen;
     }
-    if (++bucket == shape_.buckets) bucket = 0;
   }
-  return false;
-}
 
-/// The same for all slots of a segment, those of its overflow last.
-template <class K>
-template <class Visit>
-bool WordTable<K>::for_each_slot(const Entry& entry, Visit visit) const {
-  for (Pair& pair : std::span(slots_of(entry), shape_.slots())) {
-    if (visit(pair)) return true;
+  /// The segment of a key, or the root block.
+  SeenSegment see(Key key, KeyHash hash) const {
+    return segments_.is_zero(key) ? router_.look_at_root() : locate(hash);
   }
-  for (Pair& pair : overflow_of(entry)) {
-    if (visit(pair)) return true;
-  }
-  return false;
-}
-
-/// The slot that has the key, null if none has. The key belongs to the segment, so a pair that a
-/// split has moved (H4) has another key and another tag. Its string, which may be freed, is not
-/// read.
-template <class K>
-Pair* WordTable<K>::find_in(const Seen& seen, Key key, KeyHash hash) const {
-  if (seen.entry.offset == pm::kNull) return pm::load(root_.zero.key) != 0 ? &root_.zero : nullptr;
-  const Hash16 tag = hash.tag();
-  Pair* found = nullptr;
-  const auto visit = [&](Pair& pair) {
-    if (!keys_.equal(pm::load(pair.key), key, tag)) return false;
-    found = &pair;
-    return true;
-  };
-  if (for_each_near(seen.entry, hash, visit) || !seen.entry.crowded) [[likely]]
-    return found;
-  for (Pair& pair : overflow_of(seen.entry)) {
-    if (visit(pair)) break;
-  }
-  return found;
-}
-
-/// The value's word. Reads the segment that was seen, and locates the key's segment again whenever
-/// a writer has changed what was read.
-template <class K>
-std::optional<Word> WordTable<K>::find_from(Seen seen, Key key, KeyHash hash) const {
-  for (;; seen = see(key, hash)) {
-    std::optional<Word> value;
-    if (const auto found = find_buffered(seen, key, hash)) {  // first: it costs no line of PM
-      value = found.value();
-    } else if (const Pair* pair = find_in(seen, key, hash)) {
-      value = pm::load(pair->value);
+  void lock(LockedSegment& locked, Key key, KeyHash hash) const {
+    while (!locked.try_lock(see(key, hash))) {
     }
-    if (seen.valid()) return value;
   }
-}
 
-template <class K>
-std::optional<Word> WordTable<K>::find_word(Key key) const {
-  const KeyHash hash = hash_of(key);
-  return find_from(see(key, hash), key, hash);
-}
-
-template <class K>
-std::optional<Word> WordTable<K>::find_zero() const {
-  return find_from(see_root(), Key{}, {});
-}
-
-/// Locks the segment of a key, or the root block.
-template <class K>
-void WordTable<K>::lock(Locked& locked, Key key, KeyHash hash) const {
-  while (!locked.try_lock(see(key, hash))) {
+  Buffer* buffer_of(const SeenSegment& seen) const {
+    return buffers_ == nullptr ? nullptr : buffers_->of(seen.entry.offset);
   }
-}
-
-/// What the segment has of the key. A free slot is one whose pair does not count (H4).
-template <class K>
-auto WordTable<K>::search(const Locked& locked, Key key, KeyHash hash) const -> Slots {
-  Slots slots;
-  slots.found = find_in(locked, key, hash);
-  if (slots.found != nullptr) return slots;
-  if (is_zero(key)) {
-    slots.free = &root_.zero;
-    return slots;
+  typename SegmentBuffers<K>::Found find_buffered(const SeenSegment& seen, Key key,
+                                                  KeyHash hash) const {
+    if (buffers_ == nullptr) return {};
+    return buffers_->find(seen.entry.offset, key, hash.tag());
   }
-  const auto first_free = [&](Pair*& free) {
-    return [&](Pair& pair) {
-      if (counts(pm::load(pair.key), locked.range)) return false;
-      free = &pair;
-      return true;
+
+  bool holds_pairs(const SeenSegment& seen) const {
+    const Buffer* buffer = buffer_of(seen);
+    if (buffer != nullptr && !buffer->empty_chain()) return true;
+    return segments_.for_each_slot(seen.entry, [&](const Pair& pair) {
+      return segments_.counts(pm::load(pair.key), seen.range);
+    });
+  }
+
+  /// The word of a key's value.
+  std::optional<Word> find(Key key) const {
+    const KeyHash hash = segments_.hash_of(key);
+    return find_from(see(key, hash), key, hash);
+  }
+
+  /// Finds the values of a group of keys. A lookup waits for memory most of its time, so the keys
+  /// take each step together, and their waits overlap: locates the segments of all keys and
+  /// prefetches a bucket of each, and then reads the buckets.
+  void find(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+    std::array<KeyHash, kGroup> hashes;
+    std::array<SeenSegment, kGroup> seen;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      hashes[i] = segments_.hash_of(keys[i]);
+      seen[i] = see(keys[i], hashes[i]);
+      if (seen[i].entry.offset == pm::kNull) continue;
+      const unsigned bucket = hashes[i].bucket(segments_.shape().buckets);
+      __builtin_prefetch(segments_.slots_of(seen[i].entry) + bucket * kBucketPairs);
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(seen[i], keys[i], hashes[i]);
+  }
+
+  /// The word of the value of the key whose word is 0 (H7).
+  std::optional<Word> find_zero() const { return find_from(router_.look_at_root(), Key{}, {}); }
+
+  /// Collects the pairs of a segment that count, and whose hash is not below `from`; as they were
+  /// at one moment, if it is still valid. The segment may begin below `from`: it may have been
+  /// joined since the caller has seen it.
+  void collect(const SeenSegment& seen, KeyHash from, std::vector<Pair>& pairs) const {
+    pairs.clear();
+    const bool all = seen.range.first().bits >= from.bits;
+    const auto add = [&](const Pair& words) {
+      if (all || segments_.hash_of_word(words.key).bits >= from.bits) pairs.push_back(words);
     };
-  };
-  for_each_near(locked.entry, hash, first_free(slots.free));
-  if (slots.free != nullptr) return slots;
-  for (Pair& pair : overflow_of(locked.entry)) {
-    if (first_free(slots.free_in_overflow)(pair)) break;
+    segments_.for_each_slot(seen.entry, [&](const Pair& pair) {
+      const Pair words{pm::load(pair.key), pm::load(pair.value)};
+      if (segments_.counts(words.key, seen.range)) add(words);
+      return false;
+    });
+    const Buffer* buffer = buffer_of(seen);
+    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
+      add({buffer->key(i), buffer->value(i)});
   }
-  return slots;
-}
 
-/// The segment may begin below `from`: it may have been joined since the caller has seen it.
-template <class K>
-void WordTable<K>::collect(const Seen& seen, KeyHash from, std::vector<Pair>& pairs) const {
-  pairs.clear();
-  const bool all = seen.range.first().bits >= from.bits;
-  for_each_slot(seen.entry, [&](const Pair& pair) {
-    const Pair words{pm::load(pair.key), pm::load(pair.value)};
-    if (counts(words.key, seen.range) && (all || hash_of_word(words.key).bits >= from.bits))
-      pairs.push_back(words);
-    return false;
-  });
-  const Buffer* buffer = buffer_of(seen);
-  for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i) {
-    const Pair words{buffer->key(i), buffer->value(i)};
-    if (all || hash_of_word(words.key).bits >= from.bits) pairs.push_back(words);
+  /// Calls visit(seen, from) for all segments in the order of their hashes. A part of the hashes
+  /// that was shown is not shown again, but that the segment may have been joined with one that
+  /// was: its pairs are new from the hash `from` on. A visit that returns false is repeated.
+  template <class Visit>
+  void for_each_segment(Visit visit) const {
+    KeyHash at;
+    do {
+      SeenSegment seen = locate(at);
+      while (!visit(seen, at)) seen = locate(at);
+      at.bits = seen.range.end();
+    } while (at.bits != 0);
   }
-}
+
+  void require_resumed() const {
+    if (buffers_ != nullptr) buffers_->require_resumed();
+  }
+
+ private:
+  /// Reads the segment that was seen, and locates the key's segment again whenever a writer has
+  /// changed what was read.
+  std::optional<Word> find_from(SeenSegment seen, Key key, KeyHash hash) const {
+    for (;; seen = see(key, hash)) {
+      std::optional<Word> value;
+      if (const auto found = find_buffered(seen, key, hash)) {  // first: it costs no line of PM
+        value = found.value();
+      } else if (const Pair* pair = segments_.find(seen.entry, key, hash)) {
+        value = pm::load(pair->value);
+      }
+      if (seen.valid()) return value;
+    }
+  }
+
+  const Segments<K> segments_;
+  Router router_;
+  std::unique_ptr<SegmentBuffers<K>> buffers_;  // behind all that its thread uses
+};
 
 }  // namespace perdix::detail::index::cceh

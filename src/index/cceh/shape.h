@@ -9,11 +9,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "index/cceh/layout.h"
 #include "index/common/codec.h"
 
 namespace perdix::detail::index::cceh {
+
+inline constexpr std::string_view kEngineName = "cceh";
 
 struct KeyHash {
   std::uint64_t bits = 0;
