@@ -3,11 +3,12 @@
 from bug import (
     FAIR,
     FAIR_DESTROY,
+    FAIR_HEAD,
     FAIR_MERGE,
-    FAIR_RECOVERY,
+    FAIR_NODES,
     FAIR_SMO,
+    FAIR_STORE,
     FAIR_STRINGS,
-    FAIR_TREE,
     FASTFAIR,
     SHIFT,
     Bug,
@@ -61,13 +62,13 @@ BUGS = [
     ),
     Bug(
         "fastfair: erase flushes the wrong line, and frees what the pair had (FAST&FAIR)",
-        FASTFAIR,
-        "      session.commit(pm::set_word(commit.word, commit.value));\n",
-        "      session.commit_when(commit.word, ~Word{0}, commit.value);\n"
-        "      session.log();\n"
-        "      pm().store(commit.word, commit.value);\n"
-        "      pm().persist(&leaf.meta, sizeof leaf.meta);\n"
-        "      session.finish();\n",
+        FAIR_STORE,
+        "    session.commit(pm::set_word(commit.word, commit.value));\n",
+        "    session.commit_when(commit.word, ~Word{0}, commit.value);\n"
+        "    session.log();\n"
+        "    pm().store(commit.word, commit.value);\n"
+        "    pm().persist(&leaf.meta, sizeof leaf.meta);\n"
+        "    session.finish();\n",
         FAIR_STRINGS,
     ),
     drop(
@@ -122,22 +123,23 @@ BUGS = [
     ),
     drop(
         "fastfair: erase leaks the key",
-        FASTFAIR,
+        FAIR_STORE,
         "Keys::free(session, entry.key)",
         FAIR_STRINGS,
     ),
     drop(
         "fastfair: split leaves the moved entries behind after a crash: no redo",
         FAIR_SMO,
-        "session.redo(left.meta, meta)",
+        "session.redo(*second.word, second.value)",
         FAIR,
     ),
     Bug(
         "fastfair: split links the new node before its record is there: it leaks",
         FAIR_SMO,
         "  session.log();\n"
-        "  pm().publish(left.next, next);  // the commit; what it links is durable since log()\n",
-        "  pm().fence();\n  pm().publish(left.next, next);\n  session.log();\n",
+        "  pm.publish(*first.word, first.value);  // the commit; what it links is durable since "
+        "log()\n",
+        "  pm.fence();\n  pm.publish(*first.word, first.value);\n  session.log();\n",
         FAIR,
     ),
     drop_part(
@@ -146,7 +148,7 @@ BUGS = [
         "pm().flush(&right, offsetof(Node, entries) + moved * sizeof(Entry))",
         " + moved * sizeof(Entry)",
         FAIR,
-        after="WordTree<K>::split(",
+        after="Node* split(",
     ),
     swap_part(
         "fastfair: split drops the next pointer of the new node",
@@ -165,10 +167,10 @@ BUGS = [
     Bug(
         "fastfair: a node without an entry above is not found (FAST&FAIR: a split sends an insert "
         "to the wrong node)",
-        FAIR_TREE,
-        "  if (next == pm::kNull || !target.reaches(low_of(node_at(next)))) return nullptr;\n"
-        "  return after(node);\n",
-        "  if (next != pm::kNull) return nullptr;\n  return after(node);\n",
+        FAIR_NODES,
+        "    if (next == pm::kNull || !target.reaches(low_of(at(next)))) return nullptr;\n"
+        "    return after(node);\n",
+        "    if (next != pm::kNull) return nullptr;\n    return after(node);\n",
         FAIR,
     ),
     drop(
@@ -182,12 +184,12 @@ BUGS = [
         FAIR_MERGE,
         "pm().flush(left.entries.data() + count, (filled - count) * sizeof(Entry))",
         FAIR,
-        after="WordTree<K>::merge_pair(",
+        after="bool merge_pair(",
     ),
     drop(
         "fastfair: merge leaks the emptied node",
         FAIR_MERGE,
-        "session.free(pool_.offset(&right))",
+        "session.free(nodes_.offset(right))",
         FAIR,
     ),
     drop(
@@ -199,8 +201,8 @@ BUGS = [
     drop(
         "fastfair: a new tree links its leaf before the leaf is durable (FAST&FAIR: the "
         "constructor's stores are never flushed)",
-        FAIR_RECOVERY,
-        "pm().flush(&leaf, offsetof(Node, entries))",
+        FAIR_HEAD,
+        "pm.flush(&leaf, offsetof(Node, entries))",
         FAIR,
     ),
     drop(
@@ -218,11 +220,11 @@ BUGS = [
     Bug(
         "fastfair: a node that became a first child gets an entry, too",
         FAIR_SMO,
-        "    if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) "
+        "      if (pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word) "
         "return true;\n",
-        "    if ((!{planted} || after > 0) &&\n"
-        "        pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word)\n"
-        "      return true;\n",
+        "      if ((!{planted} || after > 0) &&\n"
+        "          pm::load(after > 0 ? node.entries[after - 1].key : node.low) == word)\n"
+        "        return true;\n",
         (unit("src/index/fastfair/fastfair_install_test", "*"),),
     ),
 ]

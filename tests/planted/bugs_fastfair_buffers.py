@@ -11,7 +11,6 @@ from bug import (
     FAIR_MERGE,
     FAIR_PATH_UNIT,
     FAIR_SCAN,
-    FAIR_SEARCH,
     FAIR_SMO,
     FAIR_UNIT,
     FASTFAIR,
@@ -32,7 +31,7 @@ BUGS = [
     # --- Lookups ---
     Bug(
         "fastfair buffers: a lookup does not look into the buffer",
-        FAIR_SEARCH,
+        FASTFAIR,
         "      const bool counts = look_into_buffer(leaf, key, value);\n",
         "      const bool counts = {planted} || look_into_buffer(leaf, key, value);\n",
         FAIR_UNIT,
@@ -40,37 +39,39 @@ BUGS = [
     Bug(
         "fastfair buffers: scans do not show what buffers hold",
         FAIR_SCAN,
-        "  if (buffers_ != nullptr) [[unlikely]]\n    return collect_with_buffer",
-        "  if (buffers_ != nullptr && !{planted}) [[unlikely]]\n    return collect_with_buffer",
+        "if (buffers_.get() != nullptr) [[unlikely]]",
+        "if (buffers_.get() != nullptr && !{planted}) [[unlikely]]",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: a pair of the buffer is shown behind the next one of the leaf",
-        FAIR_BUFFERS,
-        "    add_below(&key);\n",
-        "    if (!{planted}) add_below(&key);\n",
+        FAIR_SCAN,
+        "      add_below(&key);\n",
+        "      if (!{planted}) add_below(&key);\n",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: the floor of a key is looked for in the leaf only",
-        FAIR_SEARCH,
-        "  while (buffered.size > 0 && !target.reaches(",
-        "  if ({planted}) buffered.size = 0;\n  while (buffered.size > 0 && !target.reaches(",
+        FAIR_SCAN,
+        "    while (buffered.size > 0 && !target.reaches(",
+        "    if ({planted}) buffered.size = 0;\n"
+        "    while (buffered.size > 0 && !target.reaches(",
         FAIR_UNIT,
     ),
     # --- Changes ---
     Bug(
         "fastfair buffers: an erase does not look into the buffer",
         FASTFAIR,
-        "    if (const auto found = find_buffered(*leaf.node, key, hash)) {\n",
-        "    if (const auto found = find_buffered(*leaf.node, key, hash); found && !{planted}) {\n",
+        "    if (const auto found = buffers_.find(*leaf.node, key, hash)) {\n",
+        "    if (const auto found = buffers_.find(*leaf.node, key, hash); found && !{planted}) {\n",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: a leaf is split though its buffer has pairs",
-        FAIR_BUFFERS,
-        "!kept->empty_chain() && meta_of(node).count >= fanout_) {\n",
-        "!kept->empty_chain() && meta_of(node).count >= fanout_ && !{planted}) {\n",
+        FASTFAIR,
+        "!kept->empty_chain() && meta_of(node).count >= nodes().fanout()) {\n",
+        "!kept->empty_chain() && meta_of(node).count >= nodes().fanout() &&\n"
+        "        !{planted}) {\n",
         FAIR_UNIT,
     ),
     Bug(
@@ -85,17 +86,17 @@ BUGS = [
         "fastfair buffers: a merge in place leaves a pair out",
         FAIR_BUFFERS,
         "    for (unsigned i = 0; i < buffer.size(); ++i) {\n"
-        "      const unsigned at = tree.rank_from_right",
+        "      const unsigned at = nodes.rank_from_right",
         "    for (unsigned i = {planted} ? 1 : 0; i < buffer.size(); ++i) {\n"
-        "      const unsigned at = tree.rank_from_right",
+        "      const unsigned at = nodes.rank_from_right",
         FAIR_UNIT,
     ),
     Bug(
         "fastfair buffers: a merge ends the chain before its pairs are in the leaf",
         FAIR_BUFFERS,
-        "  if (pm.commits_as_one()) {\n    pm.commit(tree.changes_to",
+        "  if (pm.commits_as_one()) {\n    pm.commit(changes_to",
         "  if ({planted}) end();\n"
-        "  if (pm.commits_as_one()) {\n    pm.commit(tree.changes_to",
+        "  if (pm.commits_as_one()) {\n    pm.commit(changes_to",
         FAIR_B,
     ),
     Bug(
@@ -112,46 +113,46 @@ BUGS = [
         "stream",
         "copy",
         FAIR_BO,
-        after="WordTree<K>::make_leaf(",
+        after="pm::Offset make_leaf(",
     ),
     drop(
         "fastfair buffers: the entry above a new leaf may still lead to the old one",
-        FAIR_ANEW,
-        "session.redo(*second, made)",
+        FAIR_SMO,
+        "session.redo(*second.word, second.value)",
         FAIR_BO,
     ),
     drop(
         "fastfair buffers: the entry above a new leaf is not flushed",
-        FAIR_ANEW,
-        "pm().flush(second, sizeof made)",
+        FAIR_SMO,
+        "pm.flush(second.word, sizeof second.value)",
         FAIR_BO,
     ),
     drop(
         "fastfair buffers: a leaf that was written anew is lost",
         FAIR_ANEW,
-        "session.free(pool_.offset(&leaf))",
+        "session.free(nodes_.offset(leaf))",
         FAIR_BO,
     ),
     Bug(
         "fastfair buffers: new leaves share a number",
         FAIR_ANEW,
-        "  number_of(made) = buffers_->draw_number();\n",
-        "  number_of(made) = {planted} ? 1 : buffers_->draw_number();\n",
+        "    number_of(made) = buffers_.draw_number();\n",
+        "    number_of(made) = {planted} ? 1 : buffers_.draw_number();\n",
         FAIR_BO,
     ),
     Bug(
         "fastfair buffers: a leaf is merged away with what its buffer holds",
         FAIR_MERGE,
-        "    if (buffer != nullptr && !buffers_->merge_in_place(held(*node), *buffer)) "
+        "      if (buffer != nullptr && !buffers_->merge_in_place(nodes_.held(*node), *buffer)) "
         "return false;\n",
-        "    if (buffer != nullptr) buffer->clear();\n",
+        "      if (buffer != nullptr) buffer->clear();\n",
         FAIR_UNIT,
     ),
     # --- After a restart ---
     drop(
         "fastfair buffers: a leaf is written to before its chain is adopted",
-        FAIR_SEARCH,
-        "if (level == 0 && !ready(seen))",
+        FASTFAIR,
+        "if (!buffers_.ready(seen))",
         FAIR_UNIT,
     ),
     Bug(
@@ -178,7 +179,7 @@ BUGS = [
     drop(
         "fastfair path: a leaf that is merged away stays in it",
         FAIR_MERGE,
-        "if (in_path) path_",
+        "if (in_path) descent_.path()",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
     drop(
@@ -190,19 +191,19 @@ BUGS = [
     drop(
         "fastfair path: a leaf that is written anew stays in it",
         FAIR_ANEW,
-        "if (path_ != nullptr) path_",
+        "if (path != nullptr) path->remove",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
     drop(
         "fastfair path: a search does not see that its leaf is written anew",
         FAIR_ANEW,
-        "if (&made != &old)",
+        "if (linked) mark_as_gone",
         (*CACHED_SCHEDULES, *FAIR_PATH_UNIT),
     ),
     drop(
         "fastfair path: the leaf of a split is missing in a path that is complete",
         FAIR_SMO,
-        "if (level == 0 && path_ != nullptr)",
+        "if (level == 0 && descent_.path() != nullptr)",
         FAIR_PATH_UNIT,
     ),
     drop(

@@ -1,7 +1,7 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
+from bug import FAIR_STORE, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
 from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm, unit
 
 DESCRIPTOR = "src/pm/descriptor.cc"
@@ -186,13 +186,13 @@ BUGS = [
     ),
     Bug(
         "fastfair: an update of a string is acknowledged before it is durable",
-        FASTFAIR,
-        """    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
+        FAIR_STORE,
+        """      session.commit(pm::set_word(word, new_word));  // the new blob is durable before
 """,
-        """    session.commit_when(word, ~Word{0}, new_word);
-    session.log();
-    pm().store(word, new_word);
-    session.finish();
+        """      session.commit_when(word, ~Word{0}, new_word);
+      session.log();
+      pm().store(word, new_word);
+      session.finish();
 """,
         (storm(f"--engine fastfair --kinds u64_bytes {POWER}", seconds=120),),
     ),

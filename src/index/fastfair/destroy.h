@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "index/fastfair/fastfair.h"
-#include "pool/checked.h"
-#include "wal/log.h"
+#include "index/common/value_codec.h"
+#include "index/fastfair/head.h"
+#include "index/fastfair/nodes.h"
 
 namespace perdix::detail::index::fastfair {
 
@@ -134,7 +134,7 @@ void free_nodes(pool::PoolCore& pool, std::uint64_t& root, const ValueCodec& val
 }
 
 template <class K>
-void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+void destroy_tree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
   const ValueCodec values(pool, value_kind);
   Head* const head = head_at(pool, pm::load(root));
   std::uint64_t& top = head == nullptr ? root : head->root;

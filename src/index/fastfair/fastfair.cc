@@ -1,25 +1,178 @@
 #include "index/fastfair/fastfair.h"
 
+#include <array>
+#include <chrono>
+
+#include "index/common/groups.h"
 #include "index/common/limits.h"
+#include "index/common/problems.h"
 #include "index/common/retry.h"
-#include "index/fastfair/anew.h"
-#include "index/fastfair/buffers.h"
 #include "index/fastfair/check.h"
 #include "index/fastfair/destroy.h"
-#include "index/fastfair/get_many.h"
-#include "index/fastfair/node_merge.h"
-#include "index/fastfair/recovery.h"
 #include "index/fastfair/scan.h"
-#include "index/fastfair/search.h"
-#include "index/fastfair/shortcut.h"
-#include "index/fastfair/smo.h"
 
 namespace perdix::detail::index::fastfair {
+
+// --- Opening -------------------------------------------------------------------------------------
+//
+// A new tree gets its first leaf, an existing tree is inspected once, and a tree that is to have
+// write buffers gets a head. The pool has resolved the allocator's log before, so the invariants of
+// layout.h hold. What a crash has left unfinished (an interrupted shift, a node without an entry
+// above) is valid as it is, and the next writer that meets it completes it.
+
+template <class K>
+WordTree<K>::WordTree(pool::IndexHandle handle, const FastFairOptions& options)
+    : WordTree(handle.pool(), handle.root(), handle.info().value_kind, kCapacity, Latches::kBits,
+               options) {
+  handle_ = std::move(handle);
+}
+
+template <class K>
+WordTree<K>::WordTree(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind, unsigned fanout,
+                      unsigned latch_bits, const FastFairOptions& options)
+    : descent_(pool, root_word(pool, root, buffer_budget(options) != 0), fanout, latch_bits,
+               path_budget(options)),
+      head_(head_at(pool, pm::load(root))),
+      store_(pool, value_kind),
+      splitting_(descent_),
+      buffers_(descent_, splitting_, store_),
+      merging_(descent_, splitting_, buffers_) {
+  const auto start = std::chrono::steady_clock::now();
+  std::uint64_t& top = nodes().root_word();
+  if (pm::load(top) == pm::kNull) retry_when_full(pool, [&] { create_first_leaf(pool, top); });
+  nodes().root();
+  buffers_.open(head_, options);  // its thread goes by the path
+  if (descent_.path() != nullptr) open_path(options);
+  if (buffers_.get() != nullptr) entry_.emplace(pool.open_indexes(), *this);
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Begins to fill the cached path. For a tree with one leaf it is then complete.
+template <class K>
+void WordTree<K>::open_path(const FastFairOptions& options) {
+  if (descent_.has_one_leaf()) {
+    descent_.fill_path(std::stop_token());
+  } else if (options.resume_in_background) {
+    filling_.start_thread([this](const std::stop_token& stop) { descent_.fill_path(stop); });
+  }
+}
+
+template <class K>
+void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+  destroy_tree<K>(pool, root, value_kind);
+}
+
+// --- Lookups -------------------------------------------------------------------------------------
+
+/// What the buffer of a leaf has for the key. Returns false if the leaf must be looked for again:
+/// it has changed, or its chain had to be adopted. If it returns true, a value counts; that there
+/// is none counts only if the caller then finds the leaf valid.
+template <class K>
+[[gnu::noinline]] bool WordTree<K>::look_into_buffer(const Seen& leaf, Key key,
+                                                     std::optional<Word>& value) const {
+  if (!buffers_.ready(leaf)) return false;
+  const auto found = buffers_->find(nodes().offset(*leaf.node), key, Keys::hash16(key));
+  if (!found) return true;
+  value = found.value();
+  return leaf.valid();
+}
+
+/// The value's word of a key. `leaf` is from approach(), or no node. Reads the right neighbour only
+/// if the leaf does not have the key. `kBuffered`: leaves may have buffers.
+template <class K>
+template <bool kBuffered>
+std::optional<Word> WordTree<K>::find_among(Seen leaf, Key key) const {
+  const Hash16 hash = Keys::hash16(key);
+  for (;;) {
+    if (leaf.node == nullptr) leaf = descent_.approach({key}, 0);
+    if constexpr (kBuffered) {  // first: it costs no line of PM
+      std::optional<Word> value;
+      const bool counts = look_into_buffer(leaf, key, value);
+      if (counts && value) return value;
+      if (!counts) {
+        leaf = {};
+        continue;
+      }
+    }
+    const unsigned after = nodes().rank(*leaf.node, {key});
+    if (nodes().holds(*leaf.node, after, key, hash)) {
+      const Word value = pm::load(leaf.node->entries[after - 1].value);
+      if (leaf.valid()) return value;
+      leaf = {};
+      continue;
+    }
+    Node* right = nodes().right_of(*leaf.node, {key});
+    const Seen following = right == nullptr ? Seen{} : nodes().look(*right);
+    const bool valid = leaf.valid();
+    if (valid && right == nullptr) return std::nullopt;
+    leaf = valid ? following : Seen{};
+  }
+}
+
+template <class K>
+std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
+  return buffers_.get() == nullptr ? find_among<false>(leaf, key) : find_among<true>(leaf, key);
+}
+
+/// Asks for the lines of a node. The later ones the processor fetches by itself while it searches.
+inline void prefetch(const Node& node) {
+  constexpr unsigned kLines = 4;
+  for (unsigned line = 0; line < kLines; ++line)
+    __builtin_prefetch(reinterpret_cast<const char*>(&node) + line * pm::kLineSize);
+}
+
+/// A lookup waits for memory most of its time, so the keys of a group go down level by level
+/// together, and their waits overlap: one step for each key in turn, until all have come to a leaf.
+/// A step that a writer has overtaken begins again at the root.
+template <class K>
+void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+  if (descent_.path() != nullptr) return find_by_path(keys, out);
+  std::array<Seen, kGroup> at;
+  at.fill(descent_.start());
+  for (bool on_the_way = true; on_the_way;) {
+    on_the_way = false;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (at[i].node == nullptr) at[i] = descent_.start();
+      if (meta_of(*at[i].node).level == 0) continue;
+      at[i] = descent_.step(at[i], {keys[i]});
+      if (at[i].node != nullptr) prefetch(*at[i].node);
+      on_the_way = true;
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(at[i], keys[i]);
+}
+
+/// find_words() by the cached path.
+template <class K>
+void WordTree<K>::find_by_path(std::span<const Key> keys,
+                               std::span<std::optional<Word>> out) const {
+  std::array<Node*, kGroup> leaves;
+  descent_.path()->before(keys, false, leaves);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (leaves[i] != nullptr) prefetch(*leaves[i]);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    out[i] = find_from(descent_.validated(leaves[i], {keys[i]}), keys[i]);
+}
+
+template <class K>
+void WordTree<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
+  LeafReader<K>(descent_, buffers_, values()).scan(from, limit, show);
+}
+
+/// As OrderedWordEngine wants it.
+template <class K>
+void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
+  LeafReader<K>(descent_, buffers_, values()).find_last(key, strictly, last);
+}
+
+// --- Changes -------------------------------------------------------------------------------------
 
 template <class K>
 bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool_, [&] { return try_write({key, value, mode, expected}); });
+  return retry_when_full(pool(), [&] { return try_write({key, value, mode, expected}); });
 }
 
 template <class K>
@@ -32,13 +185,23 @@ bool WordTree<K>::insert_at_once(Key key, NewValue value) {
 /// entry after the write, which holds no latch any more.
 template <class K>
 bool WordTree<K>::try_write(const Write& write) {
-  if (buffers_ != nullptr) buffers_->keep_short();
+  if (buffers_.get() != nullptr) buffers_->keep_short();
   const epoch::Guard guard;
   Node* stray = nullptr;
   std::optional<bool> done;
   while (!done) done = write_leaf(write, stray);
-  if (stray != nullptr) install(*stray);
+  if (stray != nullptr) splitting_.install(*stray);
   return *done;
+}
+
+/// Locks the leaf whose range holds the key. It needs no chain from before the restart any more.
+template <class K>
+void WordTree<K>::lock_leaf(Locked& leaf, Key key, Node** stray) const {
+  for (;;) {
+    const Seen seen = descent_.seek({key}, 0, stray);
+    if (!buffers_.ready(seen)) continue;
+    if (leaf.try_lock(seen)) return;
+  }
 }
 
 /// One attempt. Returns nullopt if the leaf had to be merged with its buffer, freed of copies or
@@ -46,10 +209,38 @@ bool WordTree<K>::try_write(const Write& write) {
 template <class K>
 std::optional<bool> WordTree<K>::write_leaf(const Write& write, Node*& stray) {
   Locked leaf;
-  lock_node(leaf, write.key, 0, &stray);
-  if (buffers_ != nullptr) [[unlikely]]
+  lock_leaf(leaf, write.key, &stray);
+  if (buffers_.get() != nullptr) [[unlikely]]
     return write_buffered(leaf, write, stray);
   return write_in_place(*leaf.node, write, stray);
+}
+
+/// write_leaf() of a tree with buffers. Returns nullopt if the leaf must be looked for again.
+template <class K>
+[[gnu::noinline]] std::optional<bool> WordTree<K>::write_buffered(Locked& leaf, const Write& write,
+                                                                  Node*& stray) {
+  using Added = typename LeafBuffers<K>::Buffers::Added;
+  const auto& [key, value, mode, expected] = write;
+  const Hash16 hash = Keys::hash16(key);
+  Node& node = *leaf.node;
+  if (const auto found = buffers_.find(node, key, hash)) {
+    if (mode == Mode::insert) return false;
+    return buffers_->replace(leaf, found, value, expected);
+  }
+  const bool is_new =
+      mode != Mode::update && !nodes().holds(node, nodes().rank_from_right(node, {key}), key, hash);
+  if (is_new) {
+    const Added outcome = buffers_->add(leaf, key, value, hash);
+    if (outcome == Added::added) return true;
+    if (outcome == Added::merged) return std::nullopt;
+    // A split would divide the pairs of the buffer.
+    auto* const kept = buffers_.of(node);
+    if (kept != nullptr && !kept->empty_chain() && meta_of(node).count >= nodes().fanout()) {
+      buffers_->merge(leaf, *kept);
+      return std::nullopt;
+    }
+  }
+  return write_in_place(node, write, stray);
 }
 
 /// write_leaf() for a locked leaf whose buffer, if it has one, does not take the change.
@@ -57,83 +248,22 @@ template <class K>
 std::optional<bool> WordTree<K>::write_in_place(Node& node, const Write& write, Node*& stray) {
   const auto& [key, value, mode, expected] = write;
   const Hash16 hash = Keys::hash16(key);
-  const unsigned after = rank_from_right(node, {key});
-  if (holds(node, after, key, hash)) {
-    if (mode == Mode::insert || !value_is(node, after - 1, expected)) return false;
-    replace(node, after - 1, value);
+  const unsigned after = nodes().rank_from_right(node, {key});
+  if (nodes().holds(node, after, key, hash)) {
+    if (mode == Mode::insert || !store_.value_is(node, after - 1, expected)) return false;
+    store_.replace(node, after - 1, value);
     return true;
   }
   if (mode == Mode::update) return false;
-  if (meta_of(node).count < fanout_) {
-    add(node, after, key, value);
+  if (meta_of(node).count < nodes().fanout()) {
+    store_.add(node, after, key, value);
     return true;
   }
   if (remove_copies(pm(), node)) return std::nullopt;
-  Node* right = split(node, key);
+  Node* right = splitting_.split(
+      node, key, [&] { return buffers_.get() == nullptr ? 0 : buffers_->draw_number(); });
   if (stray == nullptr) stray = right;
   return std::nullopt;
-}
-
-/// Adds a pair to a leaf with room: FAST.
-template <class K>
-void WordTree<K>::add(Node& leaf, unsigned at, Key key, NewValue value) {
-  if (all_inline()) {
-    if constexpr (Keys::kInline) insert_entry(pm(), leaf, at, {key, value.word()});
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word key_word = keys_.write(session, key, Keys::hash16(key));
-    const Entry entry{key_word, codec_.write(session, value)};
-    const Commit commit = commit_of_insert(leaf, at, entry);
-    if (pm().commits_as_one()) {
-      session.commit_as_one(insertion_changes(leaf, at, entry).all());
-      pairs_.add();
-      return;
-    }
-    stage_insert(pm(), leaf, at, entry);
-    session.commit_when(commit.word, ~Word{0}, commit.value);
-    session.log();  // blobs and the staged entry are durable before anything refers to them
-    commit_insert(pm(), leaf, at, entry);
-    session.finish();
-  }
-  pairs_.add();
-}
-
-/// Replaces a value; its word is the commit.
-template <class K>
-void WordTree<K>::replace(Node& leaf, unsigned at, NewValue value) {
-  Word& word = leaf.entries[at].value;
-  if (codec_.is_inline()) {
-    pm().publish(word, value.word());  // the commit; the key is durable already
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word old_word = pm::load(word);
-    const Word new_word = codec_.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    codec_.free(session, old_word);
-    session.commit(pm::set_word(word, new_word));  // the new blob is durable before
-  }
-}
-
-/// Removes a pair: FAST, to the left.
-template <class K>
-void WordTree<K>::remove(Node& leaf, unsigned at) {
-  if (all_inline()) {
-    remove_entry(pm(), leaf, at);
-  } else {
-    const bool last = at + 1 == meta_of(leaf).count;
-    const Entry entry = load_entry(leaf, at);
-    const Commit commit = commit_of_removal(leaf, at);
-    alloc::Session session = pool_.allocator().session();
-    Keys::free(session, entry.key);
-    codec_.free(session, entry.value);
-    if (pm().commits_as_one()) {
-      session.commit_as_one(removal_changes(leaf, at).all());
-    } else {
-      session.commit(pm::set_word(commit.word, commit.value));
-      if (!last) close_gap(pm(), leaf, at);
-    }
-  }
-  pairs_.remove();
 }
 
 template <class K>
@@ -145,24 +275,103 @@ bool WordTree<K>::erase(Key key, const NewValue* expected) {
   unsigned left = 0;
   for (bool done = false; !done;) {
     Locked leaf;
-    lock_node(leaf, key, 0, &stray);
-    if (const auto found = find_buffered(*leaf.node, key, hash)) {
+    lock_leaf(leaf, key, &stray);
+    if (const auto found = buffers_.find(*leaf.node, key, hash)) {
       if (!buffers_->erase(found, expected)) return false;
     } else {
-      const unsigned after = rank_from_right(*leaf.node, {key});
-      if (!holds(*leaf.node, after, key, hash)) return false;
-      if (!value_is(*leaf.node, after - 1, expected)) return false;
+      const unsigned after = nodes().rank_from_right(*leaf.node, {key});
+      if (!nodes().holds(*leaf.node, after, key, hash)) return false;
+      if (!store_.value_is(*leaf.node, after - 1, expected)) return false;
       if (remove_copies(pm(), *leaf.node)) continue;
-      remove(*leaf.node, after - 1);
+      store_.remove(*leaf.node, after - 1);
     }
-    left = pairs_of(*leaf.node);
+    left = buffers_.pairs_of(*leaf.node);
     done = true;
   }
-  if (stray != nullptr) install(*stray);
-  if (sparse(left)) merge_around(key);
-  if (merges_due()) [[unlikely]]
-    make_up_for_merges();
+  if (stray != nullptr) splitting_.install(*stray);
+  merging_.after_erase(key, left);
   return true;
+}
+
+template <class K>
+bool WordTree<K>::reclaim_space() noexcept {
+  return buffers_.get() != nullptr && buffers_->reclaim_space();
+}
+
+// --- What a tree says of itself ------------------------------------------------------------------
+
+template <class K>
+CheckReport WordTree<K>::check() const {
+  CheckReport report;
+  Problems problems(report);
+  try {
+    buffers_.require_resumed();
+    filling_.wait_for_thread();
+    const epoch::Guard guard;
+    TreeChecker<K>(descent_, buffers_, values(), head_, report).check();
+    problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+                    report.pairs);
+  } catch (const Error& error) {
+    problems.expect(false, "{}", error.what());
+  }
+  return report;
+}
+
+template <class K>
+void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
+  buffers_.require_resumed();
+  const epoch::Guard guard;
+  if (head_ != nullptr) visit(pool().offset(head_));
+  if (buffers_.get() != nullptr) buffers_->log().for_each_block(visit);
+  nodes().for_each([&](const Node& node) {
+    visit(nodes().offset(node));
+    if (meta_of(node).level > 0) return;  // the strings of inner nodes belong to leaves (F4)
+    if (Keys::blobs(node.low) != 0) visit(blob_offset(node.low));
+    const Run run = buffers_.all_pairs(node);
+    for (unsigned i = 0; i < run.size; ++i) {
+      const Entry& entry = run.entries[i];
+      if (Keys::blobs(entry.key) != 0) visit(blob_offset(entry.key));
+      if (values().blobs(entry.value) != 0) visit(blob_offset(entry.value));
+    }
+  });
+}
+
+template <class K>
+std::uint64_t WordTree<K>::size() const {
+  return store_.pairs().get([&] {
+    std::uint64_t pairs = 0;
+    LeafReader<K>(descent_, buffers_, values())
+        .for_each_leaf([&](const Node&, const auto& snapshot) { pairs += snapshot.size; });
+    return pairs;
+  });
+}
+
+template <class K>
+IndexStats WordTree<K>::stats() const {
+  IndexStats stats;
+  std::int64_t blob_bytes = 0;
+  LeafReader<K>(descent_, buffers_, values())
+      .for_each_leaf([&](const Node& leaf, const auto& snapshot) {
+        ++stats.leaves;
+        stats.pairs += snapshot.size;
+        blob_bytes += keys().footprint(pm::load(leaf.low));
+        for (unsigned i = 0; i < snapshot.size; ++i) {
+          const Entry& entry = snapshot.entries[i];
+          blob_bytes += keys().footprint(entry.key) + values().footprint(entry.value);
+        }
+      });
+  const epoch::Guard guard;  // nodes that are merged away during the call stay what they are
+  std::uint64_t count = 0;
+  nodes().for_each([&](const Node&) { ++count; });
+  const bool buffered = buffers_.get() != nullptr;
+  stats.pm_bytes = count * sizeof(Node) + static_cast<std::uint64_t>(blob_bytes) +
+                   (head_ == nullptr ? 0 : sizeof(Head)) +
+                   (buffered ? buffers_->log().pm_bytes() : 0);
+  stats.dram_bytes = sizeof *this + nodes().latches().bytes() +
+                     (descent_.path() == nullptr ? 0 : descent_.path()->bytes()) +
+                     (buffered ? buffers_->dram_bytes() : 0);
+  stats.recovery_seconds = recovery_seconds_;
+  return stats;
 }
 
 template class WordTree<std::uint64_t>;

@@ -1,8 +1,10 @@
-// The head of an index that has, or had, write buffers.
+#include "index/fastfair/head.h"
+
 #include <perdix/error.h>
 
+#include "alloc/session.h"
 #include "index/common/retry.h"
-#include "index/fastfair/fastfair.h"
+#include "pm/access.h"
 
 namespace perdix::detail::index::fastfair {
 
@@ -39,6 +41,23 @@ std::uint64_t& root_word(pool::PoolCore& pool, std::uint64_t& word, bool buffers
   }
   Head* const head = head_at(pool, pm::load(word));
   return head == nullptr ? word : head->root;
+}
+
+void create_first_leaf(pool::PoolCore& pool, std::uint64_t& root) {
+  const pm::Persister& pm = pool.pm();
+  alloc::Session session = pool.allocator().session();
+  const pm::Offset offset = session.reserve(sizeof(Node));
+  Node& leaf = *pool.at<Node>(offset);
+  pm.store(leaf.meta, Meta{0, 0}.pack());
+  pm.store(leaf.next, pm::kNull);
+  pm.store(leaf.low, 0);
+  pm.store(leaf.leftmost, pm::kNull);
+  pm.flush(&leaf, offsetof(Node, entries));  // log() fences before the leaf can be linked
+  session.commit_when(root, ~std::uint64_t{0}, offset);
+  session.log();
+  pm.store(root, offset);          // the commit
+  pm.flush(&root, sizeof offset);  // finish() fences: nothing is freed (rule R3)
+  session.finish();
 }
 
 }  // namespace perdix::detail::index::fastfair

@@ -1,21 +1,48 @@
-// The way to a node, and point lookups: get, contains, find_floor, find_below.
+// The way to a node.
 //
 //   descend   from the root to a node that holds the target, or to one at its left
-//   approach  the same, by the cached path if there is one
+//   approach  by the cached path if there is one, or as descend()
 //   seek      the node that holds the target
-//   lock_node the same, locked
+//   lock      an inner node that holds a key, locked
 //
 // `stray` of these: where they put the first node that they reached by `next`, unless there is one
 // already. Such a node may have no entry above it (F5), and a writer that holds no latch gives it
-// one: install(). Lookups pass null. The caller holds an epoch::Guard.
+// one: Splitting::install(). Lookups pass null. The caller holds an epoch::Guard.
+//
+// The cached path (index/common/path_cache.h) leads from a key to its leaf without inner nodes: to
+// leaves, by their low bounds. Adding and taking out (P1): a leaf is merged away under the latches
+// of its parent, of its left neighbour and of itself, and is rewritten under those of its parent
+// and of itself. So a thread that adds it holds one of these. The leaf is taken out before anything
+// else changes, and marked as gone before the latches are released. So a thread that got the leaf
+// from the path, and then its version, sees the mark.
+//
+// Every step from node to node takes the next node's version before it validates the one that led
+// there, so what was reached is still part of the tree as long as its version is the same. A node
+// may have split since its parent was read: `next` leads on, as in a B-link tree. Thread-safe.
 #pragma once
 
-#include <algorithm>
+#include <memory>
+#include <stop_token>
 
-#include "index/fastfair/fastfair.h"
-#include "index/fastfair/shift.h"
+#include "epoch/guard.h"
+#include "index/common/path_cache.h"
+#include "index/fastfair/nodes.h"
 
 namespace perdix::detail::index::fastfair {
+
+/// Gives the cached path the key of a leaf.
+template <class K>
+struct LowOf {
+  Codec<K> keys;
+  View<K> operator()(const Node* leaf) const { return keys.view(pm::load(leaf->low)); }
+};
+
+/// Whether a leaf is no part of the tree any more, for threads that have come to it by the path.
+inline bool is_gone(const Node& leaf) { return pm::load(number_of(leaf)) == kGone; }
+
+/// Marks a leaf that was taken out of the path, when its place is another's, durably. The mark is
+/// not durable: the leaf is free after a crash.
+inline void mark_as_gone(const pm::Persister& pm, Node& leaf) { pm.store(number_of(leaf), kGone); }
 
 /// Notes a node that was reached by `next`; null: none was.
 inline void note_stray(Node* right, Node** stray) {
@@ -23,159 +50,159 @@ inline void note_stray(Node* right, Node** stray) {
 }
 
 template <class K>
-Node* right_neighbour(const pool::PoolCore& pool, const Codec<K>& keys, const Node& node) {
-  const pm::Offset next = pm::load(node.next);
-  if (next == pm::kNull) return nullptr;
-  Node& right = checked_node(pool, next);
-  const bool behind = meta_of(right).level == meta_of(node).level &&
-                      keys.view(pm::load(node.low)) < keys.view(pm::load(right.low));
-  if (!behind) pool::throw_corrupt(pool, kNode, next);
-  return &right;
-}
+class Descent {
+ public:
+  using Key = View<K>;
+  using Target = fastfair::Target<K>;
+  using Path = PathCache<Node, LowOf<K>>;
 
-/// The root. It was the root when its version was read.
-template <class K>
-auto WordTree<K>::start() const -> Seen {
-  for (;;) {
-    const pm::Offset top = pm::load(root_);
-    const Seen seen = look(node_at(top));
-    if (pm::load(root_) == top) return seen;
+  /// As Nodes has it. `path_budget`: what the cached path may take; 0: there is none.
+  Descent(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout, unsigned latch_bits,
+          std::uint64_t path_budget)
+      : nodes_(pool, root, fanout, latch_bits) {
+    if (path_budget == 0) return;
+    path_ = std::make_unique<Path>(pool.reclaimer(), path_budget, LowOf<K>{nodes_.keys()});
   }
-}
 
-/// Goes from an inner node to its right neighbour, if the target is there or further on, else to a
-/// child. Returns no node if the inner node has changed in between.
-template <class K>
-auto WordTree<K>::step(const Seen& at, Target target, Node** stray) const -> Seen {
-  Node* right = right_of(*at.node, target);
-  const Seen following = look(right != nullptr ? *right : child(*at.node, rank(*at.node, target)));
-  if (!at.valid()) return {};
-  note_stray(right, stray);
-  return following;
-}
+  const Nodes<K>& nodes() const { return nodes_; }
+  Path* path() const { return path_.get(); }
 
-/// Goes down to a node of `level` that holds the target or is at the left of the one that does. Its
-/// version is from a moment when it was part of the tree. Returns no node if the root is lower.
-template <class K>
-auto WordTree<K>::descend(Target target, unsigned level, Node** stray) const -> Seen {
-  Seen at;
-  for (;;) {
-    if (at.node == nullptr) at = start();
-    const unsigned here = meta_of(*at.node).level;
-    if (here < level) return {};
-    if (here == level) return at;
-    at = step(at, target, stray);
-  }
-}
-
-/// The node that descend() finds, or one to its right, by the cached path if there is one.
-template <class K>
-auto WordTree<K>::approach(Target target, unsigned level, Node** stray) const -> Seen {
-  if (level == 0 && path_ != nullptr) [[unlikely]]
-    return approach_by_path(target, stray);
-  return descend(target, level, stray);
-}
-
-/// As approach(), but goes on to the node whose range holds the target. The range does so as long
-/// as the result is valid.
-template <class K>
-auto WordTree<K>::seek(Target target, unsigned level, Node** stray) const -> Seen {
-  for (;;) {
-    Seen at = approach(target, level, stray);
-    if (at.node == nullptr) return at;
+  /// The root. It was the root when its version was read.
+  Seen start() const {
     for (;;) {
-      Node* right = right_of(*at.node, target);
-      if (right == nullptr) return at;
-      const Seen following = look(*right);
-      if (!at.valid()) break;
-      note_stray(right, stray);
-      at = following;
+      const pm::Offset top = pm::load(nodes_.root_word());
+      const Seen seen = nodes_.look(nodes_.at(top));
+      if (pm::load(nodes_.root_word()) == top) return seen;
     }
   }
-}
 
-/// Locks the node of `level` whose range holds the key. False if the tree is not that high.
-template <class K>
-bool WordTree<K>::lock_node(Locked& locked, Key key, unsigned level, Node** stray) const {
-  for (;;) {
-    const Seen seen = seek({key}, level, stray);
-    if (seen.node == nullptr) return false;
-    if (level == 0 && !ready(seen)) continue;
-    if (locked.try_lock(seen)) return true;
+  /// Goes from an inner node to its right neighbour, if the target is there or further on, else to
+  /// a child. Returns no node if the inner node has changed in between.
+  Seen step(const Seen& at, Target target, Node** stray = nullptr) const {
+    const Node& node = *at.node;
+    Node* right = nodes_.right_of(node, target);
+    const Seen following =
+        nodes_.look(right != nullptr ? *right : nodes_.child(node, nodes_.rank(node, target)));
+    if (!at.valid()) return {};
+    note_stray(right, stray);
+    return following;
   }
-}
 
-/// The value's word of a key. `leaf` is from approach(), or no node. Reads the right neighbour only
-/// if the leaf does not have the key. `kBuffered`: leaves may have buffers.
-template <class K>
-template <bool kBuffered>
-std::optional<Word> WordTree<K>::find_among(Seen leaf, Key key) const {
-  const Hash16 hash = Keys::hash16(key);
-  for (;;) {
-    if (leaf.node == nullptr) leaf = approach({key}, 0);
-    if constexpr (kBuffered) {  // first: it costs no line of PM
-      std::optional<Word> value;
-      const bool counts = look_into_buffer(leaf, key, value);
-      if (counts && value) return value;
-      if (!counts) {
-        leaf = {};
-        continue;
+  /// The node that descend() finds, or one to its right, by the cached path if there is one.
+  Seen approach(Target target, unsigned level, Node** stray = nullptr) const {
+    if (level == 0 && path_ != nullptr) [[unlikely]]
+      return approach_by_path(target, stray);
+    return descend(target, level, stray);
+  }
+
+  /// As approach(), but goes on to the node whose range holds the target. The range does so as long
+  /// as the result is valid.
+  Seen seek(Target target, unsigned level, Node** stray = nullptr) const {
+    for (;;) {
+      Seen at = approach(target, level, stray);
+      if (at.node == nullptr) return at;
+      for (;;) {
+        Node* right = nodes_.right_of(*at.node, target);
+        if (right == nullptr) return at;
+        const Seen following = nodes_.look(*right);
+        if (!at.valid()) break;
+        note_stray(right, stray);
+        at = following;
       }
     }
-    const unsigned after = rank(*leaf.node, {key});
-    if (holds(*leaf.node, after, key, hash)) {
-      const Word value = pm::load(leaf.node->entries[after - 1].value);
-      if (leaf.valid()) return value;
-      leaf = {};
-      continue;
+  }
+
+  /// Locks the inner node of `level` whose range holds the key. False if the tree is not that high.
+  bool lock(Locked& locked, Key key, unsigned level) const {
+    for (;;) {
+      const Seen seen = seek({key}, level);
+      if (seen.node == nullptr) return false;
+      if (locked.try_lock(seen)) return true;
     }
-    Node* right = right_of(*leaf.node, {key});
-    const Seen following = right == nullptr ? Seen{} : look(*right);
-    const bool valid = leaf.valid();
-    if (valid && right == nullptr) return std::nullopt;
-    leaf = valid ? following : Seen{};
   }
-}
 
-template <class K>
-std::optional<Word> WordTree<K>::find_from(Seen leaf, Key key) const {
-  return buffers_ == nullptr ? find_among<false>(leaf, key) : find_among<true>(leaf, key);
-}
+  /// A leaf from the path that holds the target or is at the left of the one that does; no node if
+  /// the path knows of none that is near enough.
+  Seen validated(Node* leaf, Target target) const {
+    if (leaf == nullptr) return {};
+    const Seen seen = nodes_.look(*leaf);
+    if (is_gone(*leaf)) [[unlikely]]
+      return {};
+    if (!path_->complete() && nodes_.right_of(*leaf, target) != nullptr) return {};
+    return seen;
+  }
 
-/// The last pairs of leaf and buffer with keys that the target reaches.
-template <class K>
-void WordTree<K>::collect_last(const Node& leaf, Target target, LastPairs& last) const {
-  last.clear();
-  typename Buffers::Run buffered = sort_buffered(leaf, Key{});
-  while (buffered.size > 0 && !target.reaches(keys_.view(buffered.pairs[buffered.size - 1].key)))
-    --buffered.size;
-  for (unsigned i = rank(leaf, target); (i > 0 || buffered.size > 0) && !last.full();) {
-    const Entry entry = i > 0 ? load_entry(leaf, i - 1) : Entry{};
-    const Entry* other = buffered.size > 0 ? &buffered.pairs[buffered.size - 1] : nullptr;
-    if (other != nullptr && (i == 0 || keys_.view(entry.key) < keys_.view(other->key))) {
-      last.add(other->key, other->value);
-      --buffered.size;
-      continue;
+  /// Whether the root is the only node. The path to it is complete at once.
+  bool has_one_leaf() const {
+    const epoch::Guard guard;
+    const Node& top = nodes_.root();
+    return meta_of(top).level == 0 && pm::load(top.next) == pm::kNull;
+  }
+
+  /// Adds all leaves to the cached path, unless it is told to stop. The caller has no guard.
+  void fill_path(const std::stop_token& stop) const {
+    path_->template fill<K>(stop, [this](K& position) { return fill_some(position); });
+  }
+
+ private:
+  /// Goes down to a node of `level` that holds the target or is at the left of the one that does.
+  /// Its version is from a moment when it was part of the tree. Returns no node if the root is
+  /// lower.
+  Seen descend(Target target, unsigned level, Node** stray) const {
+    Seen at;
+    for (;;) {
+      if (at.node == nullptr) at = start();
+      const unsigned here = meta_of(*at.node).level;
+      if (here < level) return {};
+      if (here == level) return at;
+      at = step(at, target, stray);
     }
-    --i;
-    if (last.empty() || last.farthest().key != entry.key)  // of two equal keys the right one (F3)
-      last.add(entry.key, entry.value);
   }
-}
 
-/// As OrderedWordEngine wants it: leaf by leaf to the left, until one has such a key.
-template <class K>
-void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
-  for (Target target{key, strictly};;) {
-    const Seen leaf = seek(target, 0);
-    if (!ready(leaf)) continue;
-    collect_last(*leaf.node, target, last);
-    if (!leaf.valid()) continue;
-    if (!last.empty()) return;
-    const Word low = pm::load(leaf.node->low);
-    if (low == 0) return;              // the first leaf (F1)
-    target = {keys_.view(low), true};  // nothing in this leaf, so the last key of the one before
+  Seen shortcut(Target target) const {
+    return validated(path_->before(target.key, target.strictly_below), target);
   }
-}
+
+  /// approach() to a leaf. One that the path does not know is found from the root and remembered.
+  /// Apart from approach(), which is smaller and faster without it.
+  [[gnu::noinline]] Seen approach_by_path(Target target, Node** stray) const {
+    if (const Seen leaf = shortcut(target); leaf.node != nullptr) return leaf;
+    add_to_path(descend(target, 0, stray));
+    const Seen leaf = shortcut(target);
+    return leaf.node != nullptr ? leaf : descend(target, 0, stray);
+  }
+
+  /// Adds a leaf to which the inner nodes have led. It is not waited for.
+  void add_to_path(const Seen& leaf) const {
+    if (!path_->filling() || !leaf.latch->try_upgrade(leaf.version)) return;
+    LatchSet latches;
+    latches.add_held(*leaf.latch);
+    path_->add(*leaf.node);
+  }
+
+  /// Adds some leaves from a position on, which goes on. False if there are no more. A leaf that
+  /// was seen before it split is followed by one that was added by the thread that has split it.
+  bool fill_some(K& position) const {
+    constexpr unsigned kLeavesAtOnce = 64;
+    const epoch::Guard guard;
+    Seen leaf = seek({position}, 0);
+    for (unsigned i = 0; i < kLeavesAtOnce; ++i) {
+      add_to_path(leaf);
+      leaf = nodes_.look(*leaf.node);
+      if (is_gone(*leaf.node)) return true;  // from the position again
+      if (!path_->has(*leaf.node)) return path_->filling();
+      Node* const next = nodes_.after(*leaf.node);
+      const Seen following = next == nullptr ? Seen{} : nodes_.look(*next);
+      if (!leaf.valid()) return true;
+      if (next == nullptr) return false;
+      position = K(nodes_.low_of(*next));
+      leaf = following;
+    }
+    return true;
+  }
+
+  const Nodes<K> nodes_;
+  std::unique_ptr<Path> path_;  // null if there is none
+};
 
 }  // namespace perdix::detail::index::fastfair
