@@ -1,221 +1,162 @@
-// Verification of every invariant that layout.h states (L1-L8), the list of all blocks that a list
-// reaches, and how many pairs it has.
+// Verification of every invariant that layout.h states (L1-L8), of the cached path (P1, P2) and of
+// the write buffers (B1, B2), and the list of all blocks that a list reaches. All chains from
+// before the restart are adopted, and no other thread changes the list. The caller holds an
+// epoch::Guard.
 #pragma once
 
-#include <algorithm>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "index/common/problems.h"
-#include "index/skiplist/ranges.h"
-#include "index/skiplist/scan.h"
-#include "index/skiplist/skiplist.h"
+#include "index/skiplist/buffers.h"
+#include "index/skiplist/ways.h"
+#include "pool/open_index.h"
 
 namespace perdix::detail::index::skiplist {
 
-/// What check() has found so far.
 template <class K>
-struct WordList<K>::Checked {
-  CheckReport report;
+class ListChecker {
+ public:
+  /// All outlive this. `buffers` may be null.
+  ListChecker(const Ways<K>& ways, const ValueCodec& values, const RangeBuffers<K>* buffers)
+      : ways_(ways), nodes_(ways.nodes()), values_(values), buffers_(buffers) {}
 
-  template <class... Args>
-  void expect(bool holds, fmt::format_string<Args...> format, Args&&... args) {
-    Problems(report).expect(holds, format, std::forward<Args>(args)...);
+  /// Adds to the report what it finds, block by block. Throws corrupt where it cannot go on.
+  void check(CheckReport& report) const {
+    ++report.blocks;
+    Problems(report).expect(allocated(nodes_.pool().offset(&nodes_.head()), node_bytes(kMaxHeight)),
+                            "the head lies in free memory (L6)");
+    nodes_.for_each(0, [&](const Node& node) { check_node(node, report); });
+    for (unsigned level = 1; level < kMaxHeight; ++level) check_level(level, report);
+    if (ways_.are_cached()) check_path(report);
+    if (buffers_ != nullptr) check_buffers(report);
   }
-};
 
-/// Calls visit(node) for all nodes of a level but the head. Throws corrupt where keys do not ascend
-/// (L2, L3).
-template <class K>
-template <class Visit>
-void WordList<K>::for_each_node(unsigned level, Visit visit) const {
-  const Node* before = &head_;
-  while (const Node* node = next_of(*before, level)) {
-    visit(*node);  // before its key is looked at
-    require_ascending(*before, *node);
-    before = node;
+  void for_each_block(const pool::BlockVisitor& visit) const {
+    visit(nodes_.pool().offset(&nodes_.head()));
+    const auto visit_blobs = [&](Word key, Word value) {
+      if (Keys::blobs(key) != 0) visit(blob_offset(key));
+      if (values_.blobs(value) != 0) visit(blob_offset(value));
+    };
+    if (buffers_ != nullptr) {
+      buffers_->buffers().log().for_each_block(visit);
+      for_each_buffer([&](const Node&, const Buffer& buffer) {
+        for (unsigned i = 0; i < buffer.size(); ++i) visit_blobs(buffer.key(i), buffer.value(i));
+      });
+    }
+    nodes_.for_each(0, [&](const Node& node) {
+      visit(nodes_.pool().offset(&node));
+      visit_blobs(node.key, node.value);
+    });
   }
-}
 
-/// A node by itself: L5, L6.
-template <class K>
-void WordList<K>::check_node(const Node& node, Checked& checked) const {
-  const pm::Offset offset = pool_.offset(&node);
-  ++checked.report.blocks;
-  checked.expect(pool_.allocator().validate_block(offset, node_bytes(height_of(node))),
-                 "node {:#x} lies in free memory (L6)", offset);
-  checked.expect(!is_erased(node), "node {:#x} is marked as erased (L5)", offset);
-  if (!keys_.sound(node.key) || !codec_.sound(node.value)) {
-    checked.expect(false, "node {:#x} refers to a string that is not there (L6)", offset);
-    return;
+ private:
+  using Keys = Codec<K>;
+  using Buffer = typename RangeBuffers<K>::Buffer;
+
+  bool allocated(pm::Offset offset, std::uint64_t bytes) const {
+    return nodes_.pool().allocator().validate_block(offset, bytes);
   }
-  checked.expect(Keys::hash16_of_word(node.key) == Keys::hash16(key_of(node)),
-                 "node {:#x}: its key has another one's tag", offset);
-  checked.report.blocks += Keys::blobs(node.key) + codec_.blobs(node.value);
-  checked.expect(!is_hollow(node) || buffers_ != nullptr,
-                 "node {:#x} is hollow in a list without "
-                 "a log (L7)",
-                 offset);
-  if (!is_hollow(node)) ++checked.report.pairs;
-}
 
-/// The nodes of a level are nodes of the level below: L3.
-template <class K>
-void WordList<K>::check_level(unsigned level, Checked& checked) const {
-  const Node* below = &head_;
-  for_each_node(level, [&](const Node& node) {
-    while (below != nullptr && below != &node) below = next_of(*below, level - 1);
-    checked.expect(below != nullptr, "node {:#x} is in level {} and not in the one below (L3)",
-                   pool_.offset(&node), level);
-    if (below == nullptr) below = &node;
-  });
-  checked.expect(load_link(head_, level).node == pm::kNull || level < levels(),
-                 "level {} is not searched", level);
-}
+  /// Calls visit(owner, buffer) for all buffers that owners have.
+  template <class Visit>
+  void for_each_buffer(Visit visit) const {
+    const auto visit_owner = [&](const Node& owner) {
+      if (const Buffer* const buffer = buffers_->of(owner)) visit(owner, *buffer);
+    };
+    visit_owner(nodes_.head());
+    nodes_.for_each(kTall - 1, visit_owner);
+  }
 
-/// The buffer of an owner says what the log does, and has keys of its range that have no node.
-template <class K>
-void WordList<K>::check_buffer(const Node& owner, Checked& checked) const {
-  const Buffer* const buffer = buffer_of(owner);
-  if (buffer == nullptr) return;
-  const pm::Offset offset = pool_.offset(&owner);
-  const Node* const end = next_of(owner, kTall - 1);
-  for (unsigned i = 0; i < buffer->size(); ++i) {
-    if (!keys_.sound(buffer->key(i)) || !codec_.sound(buffer->value(i))) {
-      checked.expect(false, "node {:#x}: its buffer refers to a string that is not there", offset);
+  /// A node by itself: L5, L6.
+  void check_node(const Node& node, CheckReport& report) const {
+    Problems problems(report);
+    const pm::Offset offset = nodes_.pool().offset(&node);
+    ++report.blocks;
+    problems.expect(allocated(offset, node_bytes(height_of(node))),
+                    "node {:#x} lies in free memory (L6)", offset);
+    problems.expect(!is_erased(node), "node {:#x} is marked as erased (L5)", offset);
+    if (!nodes_.keys().sound(node.key) || !values_.sound(node.value)) {
+      problems.expect(false, "node {:#x} refers to a string that is not there (L6)", offset);
       return;
     }
-    const Key key = keys_.view(buffer->key(i));
-    checked.report.blocks += Keys::blobs(buffer->key(i)) + codec_.blobs(buffer->value(i));
-    ++checked.report.pairs;
-    checked.expect((&owner == &head_ || key_of(owner) < key) && (!end || key < key_of(*end)),
-                   "node {:#x}: its buffer has a key of another range (B2)", offset);
-    checked.expect(!has_key(descend_from_head({key}).next, key, Keys::hash16(key)),
-                   "node {:#x}: its buffer has a key that has a node (B2)", offset);
+    problems.expect(Keys::hash16_of_word(node.key) == Keys::hash16(nodes_.key_of(node)),
+                    "node {:#x}: its key has another one's tag", offset);
+    report.blocks += Keys::blobs(node.key) + values_.blobs(node.value);
+    problems.expect(!is_hollow(node) || buffers_ != nullptr,
+                    "node {:#x} is hollow in a list without a log (L7)", offset);
+    if (!is_hollow(node)) ++report.pairs;
   }
-  checked.expect(buffer->owner == offset / pm::kLineSize,
-                 "node {:#x}: its buffer is another one's (B1)", offset);
-  checked.expect(buffers_->agrees_with_chain(*buffer),
-                 "node {:#x}: the log and the write buffer disagree (B1)", offset);
-}
 
-/// All buffers are those of owners (L8).
-template <class K>
-void WordList<K>::check_buffers(Checked& checked) const {
-  if (buffers_ == nullptr) return;
-  std::size_t found = buffer_of(head_) != nullptr ? 1 : 0;
-  check_buffer(head_, checked);
-  for_each_node(kTall - 1, [&](const Node& owner) {
-    if (buffer_of(owner) != nullptr) ++found;
-    check_buffer(owner, checked);
-  });
-  checked.expect(found == buffers_->in_use(), "{} write buffers are in use, {} nodes have one (L8)",
-                 buffers_->in_use(), found);
-  buffers_->log().check(checked.report);
-}
-
-/// The cached path leads to tall nodes of the list, and to all of them if it says so (P1, P2).
-template <class K>
-void WordList<K>::check_path(Checked& checked) const {
-  if (path_ == nullptr) return;
-  filling_.wait_for_thread();
-  std::unordered_set<const Node*> tall;
-  for_each_node(kTall - 1, [&](const Node& node) { tall.insert(&node); });
-  const auto [lacking, foreign] = path_->faults(tall);
-  checked.expect(lacking == 0, "the cached path lacks {} nodes (P2)", lacking);
-  checked.expect(foreign == 0, "the cached path leads to {} nodes that are not there (P1)",
-                 foreign);
-}
-
-template <class K>
-CheckReport WordList<K>::check() const {
-  Checked checked;
-  try {
-    require_resumed();
-    const epoch::Guard guard;
-    ++checked.report.blocks;
-    checked.expect(pool_.allocator().validate_block(pool_.offset(&head_), node_bytes(kMaxHeight)),
-                   "the head lies in free memory (L6)");
-    for_each_node(0, [&](const Node& node) { check_node(node, checked); });
-    for (unsigned level = 1; level < kMaxHeight; ++level) check_level(level, checked);
-    check_path(checked);
-    check_buffers(checked);
-    checked.expect(checked.report.pairs == size(), "{} pairs are counted, {} are there", size(),
-                   checked.report.pairs);
-  } catch (const Error& error) {
-    checked.expect(false, "{}", error.what());
+  /// The nodes of a level are nodes of the level below: L3.
+  void check_level(unsigned level, CheckReport& report) const {
+    Problems problems(report);
+    const Node* below = &nodes_.head();
+    nodes_.for_each(level, [&](const Node& node) {
+      while (below != nullptr && below != &node) below = nodes_.next_of(*below, level - 1);
+      problems.expect(below != nullptr, "node {:#x} is in level {} and not in the one below (L3)",
+                      nodes_.pool().offset(&node), level);
+      if (below == nullptr) below = &node;
+    });
+    problems.expect(load_link(nodes_.head(), level).node == pm::kNull || level < nodes_.levels(),
+                    "level {} is not searched", level);
   }
-  return checked.report;
-}
 
-template <class K>
-void WordList<K>::for_each_block(const BlockVisitor& visit) const {
-  require_resumed();
-  const epoch::Guard guard;
-  visit(pool_.offset(&head_));
-  const auto visit_blobs = [&](Word key, Word value) {
-    if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (codec_.blobs(value) != 0) visit(blob_offset(value));
-  };
-  const auto visit_buffer = [&](const Node& owner) {
-    const Buffer* const buffer = buffer_of(owner);
-    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-      visit_blobs(buffer->key(i), buffer->value(i));
-  };
-  if (buffers_ != nullptr) {
-    buffers_->log().for_each_block(visit);
-    visit_buffer(head_);
-    for_each_node(kTall - 1, visit_buffer);
+  /// The cached path leads to tall nodes of the list, and to all of them if it says so (P1, P2).
+  void check_path(CheckReport& report) const {
+    ways_.wait_for_filling();
+    std::unordered_set<const Node*> tall;
+    nodes_.for_each(kTall - 1, [&](const Node& node) { tall.insert(&node); });
+    const auto [lacking, foreign] = ways_.faults(tall);
+    Problems problems(report);
+    problems.expect(lacking == 0, "the cached path lacks {} nodes (P2)", lacking);
+    problems.expect(foreign == 0, "the cached path leads to {} nodes that are not there (P1)",
+                    foreign);
   }
-  for_each_node(0, [&](const Node& node) {
-    visit(pool_.offset(&node));
-    visit_blobs(node.key, node.value);
-  });
-}
 
-/// Calls visit(node, key, value) for all pairs; the node is null for those in buffers. Under a
-/// guard.
-template <class K>
-template <class Visit>
-void WordList<K>::for_each_pair(Visit visit) const {
-  if (buffers_ == nullptr) {
-    Seen at = first_from(Key{});
-    return collect(at, kNoLimit,
-                   [&](const Node& node, Word value) { visit(&node, pm::load(node.key), value); });
+  /// All buffers are those of owners (L8).
+  void check_buffers(CheckReport& report) const {
+    std::size_t found = 0;
+    for_each_buffer([&](const Node& owner, const Buffer& buffer) {
+      ++found;
+      check_buffer(owner, buffer, report);
+    });
+    Problems(report).expect(found == buffers_->buffers().in_use(),
+                            "{} write buffers are in use, {} nodes have one (L8)",
+                            buffers_->buffers().in_use(), found);
+    buffers_->buffers().log().check(report);
   }
-  Seen at;
-  K position{};
-  while (collect_ranges(at, position, kNoLimit, visit)) {
+
+  /// The buffer of an owner says what the log does, and has keys of its range that have no node.
+  void check_buffer(const Node& owner, const Buffer& buffer, CheckReport& report) const {
+    Problems problems(report);
+    const pm::Offset offset = nodes_.pool().offset(&owner);
+    const Node* const end = buffers_->ranges().end_of(owner);
+    for (unsigned i = 0; i < buffer.size(); ++i) {
+      if (!nodes_.keys().sound(buffer.key(i)) || !values_.sound(buffer.value(i))) {
+        problems.expect(false, "node {:#x}: its buffer refers to a string that is not there",
+                        offset);
+        return;
+      }
+      const View<K> key = nodes_.keys().view(buffer.key(i));
+      report.blocks += Keys::blobs(buffer.key(i)) + values_.blobs(buffer.value(i));
+      ++report.pairs;
+      problems.expect((&owner == &nodes_.head() || nodes_.key_of(owner) < key) &&
+                          (end == nullptr || key < nodes_.key_of(*end)),
+                      "node {:#x}: its buffer has a key of another range (B2)", offset);
+      problems.expect(!nodes_.has_key(nodes_.descend_from_head({key}).next, HashedKey<K>(key)),
+                      "node {:#x}: its buffer has a key that has a node (B2)", offset);
+    }
+    problems.expect(buffer.owner == offset / pm::kLineSize,
+                    "node {:#x}: its buffer is another one's (B1)", offset);
+    problems.expect(buffers_->buffers().agrees_with_chain(buffer),
+                    "node {:#x}: the log and the write buffer disagree (B1)", offset);
   }
-}
 
-template <class K>
-std::uint64_t WordList<K>::size() const {
-  return pairs_.get([&] {
-    const epoch::Guard guard;
-    std::uint64_t pairs = 0;
-    for_each_pair([&](const Node*, Word, Word) { ++pairs; });
-    return pairs;
-  });
-}
-
-template <class K>
-IndexStats WordList<K>::stats() const {
-  IndexStats stats;
-  const epoch::Guard guard;
-  std::uint64_t bytes = node_bytes(kMaxHeight);
-  for_each_pair([&](const Node* node, Word key, Word value) {
-    ++stats.pairs;
-    if (node != nullptr) ++stats.leaves;
-    bytes += (node == nullptr ? 0 : node_bytes(height_of(*node))) +
-             static_cast<std::uint64_t>(keys_.footprint(key) + codec_.footprint(value));
-  });
-  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : buffers_->log().pm_bytes());
-  stats.dram_bytes = sizeof *this + latches_.bytes() + (path_ == nullptr ? 0 : path_->bytes()) +
-                     (buffers_ == nullptr ? 0 : ranges_->bytes() + buffers_->dram_bytes());
-  stats.recovery_seconds = recovery_seconds_;
-  return stats;
-}
+  const Ways<K>& ways_;
+  const Nodes<K>& nodes_;
+  const ValueCodec& values_;
+  const RangeBuffers<K>* const buffers_;
+};
 
 }  // namespace perdix::detail::index::skiplist

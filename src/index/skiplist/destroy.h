@@ -6,11 +6,13 @@
 // that the log belongs to. The mark of the head says that they are freed.
 #pragma once
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "index/skiplist/skiplist.h"
+#include "alloc/session.h"
+#include "index/common/home_buffers.h"
+#include "index/common/value_codec.h"
+#include "index/skiplist/node.h"
 #include "wal/log.h"
 
 namespace perdix::detail::index::skiplist {
@@ -81,17 +83,18 @@ void free_logged_pairs(pool::PoolCore& pool, Node& head, const ValueCodec& value
   pool.pm().publish(head.meta, meta.pack());  // before the first node goes
 }
 
+/// As WordList::destroy().
 template <class K>
-void WordList<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+void destroy_list(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
   if (pm::load(root) == pm::kNull) return;
   const ValueCodec values(pool, value_kind);
   Node& head = checked_head(pool, pm::load(root));
-  if (!Keys::kInline || !values.is_inline()) free_logged_pairs<K>(pool, head, values);
+  if (!Codec<K>::kInline || !values.is_inline()) free_logged_pairs<K>(pool, head, values);
   while (const pm::Offset first = load_link(head, 0).node) {
     const Node& node = checked_node(pool, first, 0);
     alloc::Session session = pool.allocator().session();
     session.free(first);
-    Keys::free(session, pm::load(node.key));
+    Codec<K>::free(session, pm::load(node.key));
     values.free(session, pm::load(node.value));
     session.commit(pm::set_word(head.first, load_link(node, 0).pack()));
   }

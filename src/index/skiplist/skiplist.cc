@@ -1,122 +1,212 @@
 #include "index/skiplist/skiplist.h"
 
+#include <chrono>
+
+#include "epoch/guard.h"
 #include "index/common/limits.h"
+#include "index/common/path_budget.h"
+#include "index/common/problems.h"
 #include "index/common/retry.h"
-#include "index/skiplist/buffer_merge.h"
-#include "index/skiplist/buffers.h"
 #include "index/skiplist/check.h"
 #include "index/skiplist/destroy.h"
-#include "index/skiplist/get_many.h"
-#include "index/skiplist/ranges.h"
+#include "index/skiplist/lookups.h"
+#include "index/skiplist/range_lookups.h"
+#include "index/skiplist/range_writer.h"
 #include "index/skiplist/recovery.h"
-#include "index/skiplist/scan.h"
-#include "index/skiplist/search.h"
-#include "index/skiplist/shortcut.h"
-#include "index/skiplist/tower.h"
 
 namespace perdix::detail::index::skiplist {
+
+// --- Opening, and the end ---
+
+template <class K>
+WordList<K>::WordList(pool::IndexHandle handle, const SkipListOptions& options, std::uint64_t seed)
+    : handle_(std::move(handle)),
+      values_(pool(), info().value_kind),
+      ways_(pool(), open_head(pool(), handle_.root()), path_budget(options)),
+      towers_(ways_, values_, pairs_, seed),
+      writer_(ways_, towers_, values_) {
+  const auto start = std::chrono::steady_clock::now();
+  open_buffers(options);
+  ways_.start_filling(options.resume_in_background);
+  if (buffers_ != nullptr) entry_.emplace(pool().open_indexes(), *this);
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Opens the write buffers of a list that has a log, or is to have one.
+template <class K>
+void WordList<K>::open_buffers(const SkipListOptions& options) {
+  std::uint64_t& log = log_of(ways_.nodes().head());
+  const std::uint64_t budget = buffer_budget(options);
+  if (!has_log(pool(), log, budget != 0)) return;
+  const typename RangeBuffers<K>::Parts parts{ways_, towers_, writer_, values_, pairs_};
+  buffers_ = std::make_unique<RangeBuffers<K>>(parts, pm::load(log), budget);
+  buffers_->buffers().start_resumption(options.resume_in_background);
+}
+
+template <class K>
+void WordList<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+  destroy_list<K>(pool, root, value_kind);
+}
+
+// --- Lookups ---
+
+template <class K>
+std::optional<Word> WordList<K>::find_word(Key key) const {
+  const HashedKey<K> hashed(key);
+  if (buffers_ != nullptr) [[unlikely]]
+    return find_in_ranges(*buffers_, hashed, ways_.last_tall({key, true}));
+  return find_from(ways_, ways_.descend({key}), hashed);
+}
+
+template <class K>
+void WordList<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+  search_together(ways_, keys, [&](std::size_t i, const GroupedSearch<K>& search) {
+    const HashedKey<K> key(keys[i]);
+    out[i] = buffers_ != nullptr ? find_in_ranges(*buffers_, key, search.tall())
+                                 : find_from(ways_, search.found(), key);
+  });
+}
+
+template <class K>
+void WordList<K>::find_last(Key key, bool strictly, LastPairs& last) const {
+  const Bound<K> bound{key, !strictly};
+  if (last.limit() > 1 && buffers_ == nullptr) collect_from_tall(ways_, bound, last);
+  if (!last.empty()) return;
+  const auto pair = buffers_ != nullptr ? find_last_in_ranges(*buffers_, bound)
+                                        : skiplist::find_last(ways_, bound);
+  if (pair) last.add(pair->key, pair->value);
+}
+
+/// As collect_nodes() and collect_ranges().
+template <class K>
+template <class Add>
+bool WordList<K>::collect(SeenNode& at, K& position, std::size_t limit, Add add) const {
+  return buffers_ != nullptr ? collect_ranges(*buffers_, at, position, limit, add)
+                             : collect_nodes(ways_, at, position, limit, add);
+}
+
+template <class K>
+void WordList<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
+  using Shown = Batch<K, kShownAtOnce>;
+  SeenNode at;
+  const auto read = [&](Shown& batch, K& position, std::size_t left) {
+    const epoch::Guard guard;
+    batch.clear();
+    const auto add = [&](const Node*, Word key, Word value) { batch.add(keys().view(key), value); };
+    const bool more = collect(at, position, left, add);
+    batch.copy_pairs(pool(), values_, left);
+    pool().require_usable();  // what was read may have been there before a sync failed
+    if (batch.complete()) return more;
+    position = batch.next_key();
+    at = {};
+    return true;
+  };
+  scan_by_batches<Shown, K>(pool(), from, limit, show, read);
+}
+
+// --- Changes ---
 
 template <class K>
 bool WordList<K>::write(Key key, NewValue value, Mode mode, const NewValue* expected) {
   check_key(key);
-  return retry_when_full(pool_, [&] { return try_write({key, value, mode, expected}); });
+  const PairWrite<K> write{HashedKey<K>(key), value, mode, expected};
+  return retry_when_full(pool(), [&] { return try_write(write); });
 }
 
 template <class K>
-bool WordList<K>::try_write(const Write& write) {
-  if (buffers_ != nullptr) buffers_->keep_short();
+bool WordList<K>::try_write(const PairWrite<K>& write) {
+  if (buffers_ != nullptr) buffers_->buffers().keep_short();
   const epoch::Guard guard;
   Erased erased;
   for (;;) {
-    const auto done = buffers_ == nullptr ? write_node(write, erased) : write_range(write, erased);
+    const auto done =
+        buffers_ == nullptr ? writer_.write(write, erased) : range_writer().write(write, erased);
     if (done) return *done;
     pm::on_step("skiplist: a write begins again");
-  }
-}
-
-/// One attempt. Returns nullopt if another thread has changed the nodes that were found. That
-/// thread has done its operation, so the threads cannot all repeat their attempts without end.
-template <class K>
-std::optional<bool> WordList<K>::write_node(const Write& write, Erased& erased) {
-  const Key key = write.key;
-  const unsigned wanted = wanted_height(key);
-  const Path path = trace(key, wanted >= kTall);
-  if (has_key(path.at[0].next, key, Keys::hash16(key)))
-    return replace(*path.at[0].next, write, erased);
-  if (write.mode == Mode::update)
-    return were_adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
-  const unsigned height = std::min(wanted, path.levels);
-  TowerLatches latches;
-  lock_tower(latches, path, height, latch_of_key(key));
-  if (!is_unchanged(path, height, erased)) return std::nullopt;
-  insert_node(path, height, key, write.value);
-  return true;
-}
-
-/// Writes to a node that has the key. Returns nullopt if the node was erased.
-template <class K>
-std::optional<bool> WordList<K>::replace(Node& node, const Write& write, Erased& erased) const {
-  std::array latch = {&latch_of(node)};
-  LatchSet latches;
-  latches.lock_all(latch);
-  if (is_gone(node, erased)) return std::nullopt;
-  if (write.mode == Mode::insert || !value_is(node, write.expected)) return false;
-  set_value(node, write.value);
-  return true;
-}
-
-/// Replaces a value; its word is the commit.
-template <class K>
-void WordList<K>::set_value(Node& node, NewValue value) const {
-  if (codec_.is_inline()) {
-    pm().publish(node.value, value.word());  // the commit; the node is durable already
-  } else {
-    alloc::Session session = pool_.allocator().session();
-    const Word old_word = pm::load(node.value);
-    const Word new_word = codec_.write(session, value);
-    if (new_word == old_word) return;  // both empty: nothing to change
-    codec_.free(session, old_word);
-    session.commit(pm::set_word(node.value, new_word));  // the new blob is durable before
   }
 }
 
 template <class K>
 bool WordList<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
+  const HashedKey<K> hashed(key);
   const epoch::Guard guard;
   Erased erased;
   for (;;) {
-    const auto done = buffers_ == nullptr ? erase_node(key, expected, erased)
-                                          : erase_in_range(key, expected, erased);
+    const auto done = buffers_ == nullptr ? writer_.erase(hashed, expected, erased)
+                                          : range_writer().erase(hashed, expected, erased);
     if (done) return *done;
     pm::on_step("skiplist: an erase begins again");
   }
 }
 
-/// One attempt. Returns nullopt as write_node() does.
 template <class K>
-std::optional<bool> WordList<K>::erase_node(Key key, const NewValue* expected,
-                                            Erased& erased) const {
-  Path path = trace(key, false);
-  Node* const node = path.at[0].next;
-  if (!has_key(node, key, Keys::hash16(key)))
-    return were_adjacent(path.at[0], erased) ? std::optional(false) : std::nullopt;
-  const unsigned height = height_of(*node);
-  if (height >= kTall && path_ != nullptr) {
-    path = trace(key, true);
-    if (path.at[0].next != node) return std::nullopt;
+bool WordList<K>::reclaim_space() noexcept {
+  return buffers_ != nullptr && buffers_->buffers().reclaim_space();
+}
+
+// --- What a list says of itself ---
+
+/// Calls visit(node, key, value) for all pairs, as collect(). Under a guard.
+template <class K>
+template <class Visit>
+void WordList<K>::for_each_pair(Visit visit) const {
+  SeenNode at;
+  K position{};
+  while (collect(at, position, kNoLimit, visit)) {
   }
-  const unsigned known = std::min(height, path.levels);
-  TowerLatches latches;
-  lock_tower(latches, path, known, latch_of(*node));
-  if (is_gone(*node, erased) || !is_unchanged(path, known, erased)) return std::nullopt;
-  // The node is on no level that the list did not have. But levels may have come since the search.
-  if (known < height && known < levels()) return std::nullopt;
-  if (!value_is(*node, expected)) return false;
-  const bool had_pair = !is_hollow(*node);
-  remove_node(path, linked_levels(path, height));
-  if (had_pair) pairs_.remove();
-  return true;
+}
+
+template <class K>
+std::uint64_t WordList<K>::size() const {
+  return pairs_.get([&] {
+    const epoch::Guard guard;
+    std::uint64_t pairs = 0;
+    for_each_pair([&](const Node*, Word, Word) { ++pairs; });
+    return pairs;
+  });
+}
+
+template <class K>
+IndexStats WordList<K>::stats() const {
+  IndexStats stats;
+  const epoch::Guard guard;
+  std::uint64_t bytes = node_bytes(kMaxHeight);
+  for_each_pair([&](const Node* node, Word key, Word value) {
+    ++stats.pairs;
+    if (node != nullptr) ++stats.leaves;
+    bytes += (node == nullptr ? 0 : node_bytes(height_of(*node))) +
+             static_cast<std::uint64_t>(keys().footprint(key) + values_.footprint(value));
+  });
+  stats.pm_bytes = bytes + (buffers_ == nullptr ? 0 : buffers_->buffers().log().pm_bytes());
+  stats.dram_bytes =
+      sizeof *this + ways_.dram_bytes() + (buffers_ == nullptr ? 0 : buffers_->dram_bytes());
+  stats.recovery_seconds = recovery_seconds_;
+  return stats;
+}
+
+template <class K>
+CheckReport WordList<K>::check() const {
+  CheckReport report;
+  Problems problems(report);
+  try {
+    require_resumed();
+    const epoch::Guard guard;
+    ListChecker<K>(ways_, values_, buffers_.get()).check(report);
+    problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+                    report.pairs);
+  } catch (const Error& error) {
+    problems.expect(false, "{}", error.what());
+  }
+  return report;
+}
+
+template <class K>
+void WordList<K>::for_each_block(const BlockVisitor& visit) const {
+  require_resumed();
+  const epoch::Guard guard;
+  ListChecker<K>(ways_, values_, buffers_.get()).for_each_block(visit);
 }
 
 template class WordList<std::uint64_t>;
