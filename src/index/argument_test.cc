@@ -12,6 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <perdix/papers/elimda.h>
+#include <perdix/papers/fastfair.h>
+#include <perdix/papers/nbtree.h>
+#include <perdix/papers/skiplist.h>
 #include <perdix/perdix.h>
 
 namespace perdix {

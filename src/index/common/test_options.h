@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <perdix/types.h>
 
@@ -16,6 +17,7 @@ struct BufferOptions {
   std::uint32_t segment_bytes = 16320;  ///< of a Cceh
 
   template <class Options>
+  requires std::is_aggregate_v<Options>
   constexpr operator Options() const {  // NOLINT(google-explicit-constructor): stands for them
     Options options;
     options.dram_budget = dram_budget;

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -17,6 +19,7 @@
 
 #include <perdix/tips_indexes.h>
 
+#include "index/common/open_words.h"
 #include "index/tips/map.h"
 #include "index/tips/plugin.h"
 #include "util/hash.h"
@@ -86,15 +89,29 @@ struct Typed {
   using Key = K;
   using Value = V;
   /// With a look at its blocks.
-  struct Index : Tips<P, K, V> {
-    using Tips<P, K, V>::Tips;
+  class Index : public P::Order::template Base<K, V> {
+   public:
+    using Base = typename P::Order::template Base<K, V>;
+    using Words = std::conditional_t<std::is_same_v<typename P::Order, perdix::tips::Ordered>,
+                                     OrderedMap<K>, UnorderedMap<K>>;
+
+    explicit Index(const Pool& pool, std::string_view name, const TipsOptions& options = {})
+        : Index(open_words<Words, K>(pool, name, P::kEngine, kKindOf<V>, options)) {}
+
     std::vector<pm::Offset> blocks() const {
       std::vector<pm::Offset> all;
-      this->words().for_each_block([&](pm::Offset block) { all.push_back(block); });
+      words_->for_each_block([&](pm::Offset block) { all.push_back(block); });
       return all;
     }
     /// Writes that wait for space.
     U64 pending() const { return this->stats().tips.waiting; }
+
+   private:
+    explicit Index(std::unique_ptr<WordIndex<K>> words) : Index(words.release()) {}
+    explicit Index(WordIndex<K>* words)
+        : Base(std::unique_ptr<WordIndex<K>>(words)), words_(static_cast<Words*>(words)) {}
+
+    const Words* words_;  // which the base owns
   };
 };
 

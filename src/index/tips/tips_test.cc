@@ -173,8 +173,8 @@ TEST_F(TipsTest, OptionsBeyondTheirBoundsAreRefused) {
   const Pool pool = open();
   for (const Case& wrong : cases) {
     TipsOptions options;
-    wrong.spoil(options.tips);
-    testing_files::expect_error(Errc::invalid_argument, "tips.", [&] {
+    wrong.spoil(options);
+    testing_files::expect_error(Errc::invalid_argument, "tips: ", [&] {
       const Tips<perdix::tips::Hash, U64, U64> index(pool, "t", options);
       ADD_FAILURE() << wrong.name << " was accepted";
     });
@@ -185,8 +185,8 @@ TEST_F(TipsTest, OptionsBeyondTheirBoundsAreRefused) {
 TEST_F(TipsTest, ALogKeepsTheSizeOfItsCreation) {
   std::map<U64, U64> model;
   TipsOptions large;
-  large.tips.log_bytes = 1 << 20, large.tips.undo_records = 320;
-  large.tips.min_workers = large.tips.max_workers = 2;
+  large.log_bytes = 1 << 20, large.undo_records = 320;
+  large.min_workers = large.max_workers = 2;
   for (const TipsOptions& options : {large, TipsOptions()}) {
     const Pool pool = open();
     Tips<perdix::tips::BTree, U64, U64> index(pool, "t", options);
