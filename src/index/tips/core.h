@@ -119,7 +119,7 @@ class Core {
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   Inspection inspection_;
   Changes changes_;
-  Cache cache_;  // made after the rollback, which decides on the size of the index
+  Cache cache_;  // of a size that follows from the index, as the rollback has left it
   Upkeep upkeep_;
   Writer writer_;
   util::StripedCounter hits_, misses_;

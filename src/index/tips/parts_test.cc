@@ -1,6 +1,5 @@
 // The parts of a Core, each for itself.
 #include <map>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,7 +12,6 @@
 
 #include "epoch/guard.h"
 #include "index/tips/changes.h"
-#include "index/tips/check.h"
 #include "index/tips/destroy.h"
 #include "index/tips/framework.h"
 #include "index/tips/header.h"

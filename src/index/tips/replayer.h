@@ -7,9 +7,8 @@
 // Invariants, between the calls:
 //   1. The entry of a logged write that is not in the index is either in the queue of its ring or
 //      among the deferred ones, which are those for which there was no space.
-//   2. Of the records up to the number of the last cut, those that are in the index need no entry.
-//      reclaim() gives up no record whose entry is deferred.
-//   3. While is_out_of_space() is false, no entry was deferred by run().
+//   2. reclaim() gives up no record whose entry is deferred.
+//   3. While is_out_of_space() is false, the last run() has deferred nothing.
 //
 // One thread at a time makes the calls that are not const.
 #pragma once
