@@ -161,7 +161,7 @@ void Heap::dissolve_span(Span& span) {
   // Before another class's bitmap or an object is written there.
   pm_.persist(&entry, sizeof entry);
   map.spans[index].store(nullptr, std::memory_order_release);
-  free_spans(map, index, 1);
+  runs_of(map).give_back(map, index, 1);
   forget_span(span);
 }
 
@@ -186,7 +186,8 @@ Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
 Offset Heap::find_run(unsigned spans, unsigned node) {
   Node& home = nodes_[node];
   for (;;) {
-    if (SpanMap* map = map_with_run(spans, home)) return take_spans(*map, spans);
+    if (SpanMap* map = home.runs.find(spans))
+      return span_offset(map->chunk, home.runs.take(*map, spans));
     if (discover_chunks()) continue;
     if (harvest_spans(home)) continue;
     const std::uint64_t chunk = chunks_.take(1, false);
@@ -195,59 +196,12 @@ Offset Heap::find_run(unsigned spans, unsigned node) {
   }
 }
 
-SpanMap* Heap::map_with_run(unsigned spans, Node& node) noexcept {
-  // Any map of a higher bucket will do; of the lowest that may, a few are tried, to keep longer
-  // runs whole.
-  constexpr unsigned kTries = 8;
-  const unsigned lowest = std::bit_width(spans);
-  unsigned tries = 0;
-  for (SpanMap* map = node.maps[lowest]; map != nullptr && tries < kTries;
-       map = map->next, ++tries) {
-    if (map->free.longest_run() >= spans) return map;
-  }
-  for (unsigned bucket = lowest + 1; bucket < node.maps.size(); ++bucket) {
-    if (node.maps[bucket] != nullptr) return node.maps[bucket];
-  }
-  return nullptr;
-}
-
-Offset Heap::take_spans(SpanMap& map, unsigned spans) {
-  const unsigned begin = map.free.find_run(spans);
-  remove_from_bucket(map);
-  map.free.remove(begin, spans);
-  add_to_bucket(map);
-  return span_offset(map.chunk, begin);
-}
-
-void Heap::free_spans(SpanMap& map, unsigned begin, unsigned count) noexcept {
-  remove_from_bucket(map);
-  map.free.add(begin, count);
-  add_to_bucket(map);
-}
-
-void Heap::add_to_bucket(SpanMap& map) noexcept {
-  map.bucket = std::bit_width(map.free.longest_run());
-  if (map.bucket == 0) return;  // nothing to find there
-  SpanMap*& first = nodes_[map.node].maps[map.bucket];
-  map.previous = nullptr;
-  map.next = first;
-  if (first != nullptr) first->previous = &map;
-  first = &map;
-}
-
-void Heap::remove_from_bucket(SpanMap& map) noexcept {
-  if (map.bucket == 0) return;
-  (map.previous != nullptr ? map.previous->next : nodes_[map.node].maps[map.bucket]) = map.next;
-  if (map.next != nullptr) map.next->previous = map.previous;
-  map.bucket = 0;
-}
-
 void Heap::give_back_run(Offset offset) {
   const std::lock_guard lock(mutex_);
   SpanMap& map = *maps_[chunk_of(offset)].load(std::memory_order_relaxed);
   const unsigned index = span_index(offset);
   assert(map.run[index] != 0);
-  free_spans(map, index, map.run[index]);
+  runs_of(map).give_back(map, index, map.run[index]);
   map.run[index] = 0;
 }
 
@@ -284,11 +238,11 @@ bool Heap::harvest_chunks() {
   while (discover_chunks()) continue;
   for (Node& node : nodes_) {
     harvest_spans(node);
-    for (SpanMap* map = node.maps.back(); map != nullptr;) {
+    for (SpanMap* map = node.runs.longest(); map != nullptr;) {
       SpanMap& candidate = *map;
       map = map->next;
       if (candidate.chunk == 0 || candidate.free.size() != kMaxRun) continue;
-      remove_from_bucket(candidate);
+      node.runs.remove(candidate);
       chunks_.write(candidate.chunk, {ChunkKind::free, 0, 1});
       // Before it becomes part of a larger tile.
       pm_.fence();
@@ -314,7 +268,7 @@ void Heap::form_chunk(std::uint64_t chunk, unsigned node) {
   // Before a span of the chunk is used.
   pm_.fence();
   maps_[chunk].store(&map, std::memory_order_release);
-  add_to_bucket(map);
+  runs_of(map).add(map);
   space_.prepare(chunk * kChunkSize, kChunkSize);
 }
 

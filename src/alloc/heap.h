@@ -21,6 +21,7 @@
 #include <perdix/types.h>
 
 #include "alloc/chunks.h"
+#include "alloc/run_buckets.h"
 #include "alloc/span_map.h"
 #include "alloc/topology.h"
 #include "alloc/zeroed_array.h"
@@ -103,7 +104,7 @@ class Heap {
   struct Node {
     std::array<SpanList, kClasses> partial;
     std::array<SpanList, kClasses> empty;
-    std::array<SpanMap*, 9> maps{};  // by bucket: maps[b] has a free run of at least 2^(b-1) spans
+    RunBuckets runs;
   };
 
   /// A span that the caller owns from now on; null: none was found.
@@ -124,11 +125,7 @@ class Heap {
   void discover_all_spans();
   bool discover_chunks();
   Offset find_run(unsigned spans, unsigned node);
-  SpanMap* map_with_run(unsigned spans, Node& node) noexcept;
-  Offset take_spans(SpanMap& map, unsigned spans);
-  void free_spans(SpanMap& map, unsigned begin, unsigned count) noexcept;
-  void add_to_bucket(SpanMap& map) noexcept;
-  void remove_from_bucket(SpanMap& map) noexcept;
+  RunBuckets& runs_of(const SpanMap& map) noexcept { return nodes_[map.node].runs; }
   bool harvest_spans(Node& node);
   bool harvest_chunks();
   SpanMap& learn_chunk(std::uint64_t chunk);

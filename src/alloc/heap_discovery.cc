@@ -86,7 +86,7 @@ SpanMap& Heap::learn_chunk(std::uint64_t chunk) {
     i += spans;
   }
   maps_[chunk].store(&map, std::memory_order_release);
-  add_to_bucket(map);
+  runs_of(map).add(map);
   return map;
 }
 

@@ -43,7 +43,7 @@ struct SpanMap {
   std::array<std::uint8_t, kSpansPerChunk>
       run{};  // length of the run that begins there, taken or waiting; 0: none
   SpanSet free;
-  unsigned bucket = 0;  // bit_width(longest free run); the heap lists maps by it
+  unsigned bucket = 0;  // bit_width(longest free run); run_buckets.h lists maps by it
   SpanMap* previous = nullptr;
   SpanMap* next = nullptr;
 };

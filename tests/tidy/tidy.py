@@ -50,7 +50,6 @@ BIG_CLASSES = {
     "plugins/art.h": {"Art": 49},
     "plugins/clht.h": {"Clht": 46},
     "plugins/lfhash.h": {"LfHash": 59},
-    "src/alloc/heap.h": {"Heap": 42},
     "src/index/elf/elf.h": {"Table": 41},
     "src/index/elimda/elimda.h": {"WordIndex": 174},
     "src/index/fastfair/fastfair.h": {"WordTree": 122},
