@@ -1,12 +1,17 @@
 // ElimDa's promise that lookups never wait. A writer stops for good at an event, in turn at each
 // event of its operations. Lookups of all keys must still return, with the right results. The
 // writes fill logs, relocate buckets, split segments and get more logs, so the writer stops while
-// it holds any of their locks.
+// it holds any of their locks. And what lookups see of two sets of logs, if there are more logs
+// while they search.
 #include <array>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <optional>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +20,9 @@
 #include <perdix/papers/elimda.h>
 #include <perdix/pool.h>
 
+#include "index/elimda/shape.h"
 #include "index/elimda/test_traits.h"
+#include "pm/probe.h"
 #include "suspender.h"
 #include "util/test_directory.h"
 #include "util/test_eventually.h"
@@ -115,6 +122,124 @@ INSTANTIATE_TEST_SUITE_P(Domains, ElimDaLookups,
                          ::testing::Combine(::testing::Values(DomainChoice::cpu_cache,
                                                               DomainChoice::memory_controller),
                                             ::testing::Bool(), ::testing::Bool()));
+
+/// Numbers with that first bit of their hash, in an index that was made while a probe watched.
+std::vector<Number> numbers_with(unsigned bit, std::size_t count) {
+  const detail::index::elimda::Hasher hash_of(detail::pm::kWatchedHashSeed);
+  std::vector<Number> numbers;
+  for (Number number = 0; numbers.size() < count; ++number) {
+    if (hash_of(number).bit(0) == bit) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// Calls functions at events.
+class Hooks final : public detail::pm::Probe {
+ public:
+  Hooks() : before_(detail::pm::install_probe(this)) {}
+  ~Hooks() override { detail::pm::install_probe(before_); }
+  Hooks(const Hooks&) = delete;
+  Hooks& operator=(const Hooks&) = delete;
+
+  std::function<void(const void*)> at_read;
+  std::function<void(std::string_view)> at_step;
+  std::function<void(const void*, std::size_t)> at_retirement;
+
+  void on_read(const void* p, std::size_t) override {
+    if (at_read) at_read(p);
+  }
+  void on_write(const void*, std::size_t) override {}
+  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override { return true; }
+  bool on_fence(const detail::pm::Site&) override { return true; }
+  void on_step(const char* name) override {
+    if (at_step) at_step(name);
+  }
+  void on_retired(const void* p, std::size_t n) override {
+    if (at_retirement) at_retirement(p, n);
+  }
+
+ private:
+  detail::pm::Probe* const before_;
+};
+
+/// An index in persistent caches, whose logs become more when it grows.
+class ElimDaSets : public ::testing::Test {
+ protected:
+  static PoolOptions options() {
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = DomainChoice::cpu_cache;
+    options.max_size = std::uint64_t{64} << 20;
+    return options;
+  }
+
+  const testing_files::TempDirectory folder_{testing_files::memory_directory()};
+  const Pool pool_ = Pool::create(folder_.path() / "pool", options());
+  Hooks hooks_;
+  Index index_{pool_, "t", small_options(true)};
+};
+
+// While a lookup reads the pair of its key in the P-bucket, there are more logs, and the key is
+// erased. The logs before keep a duplicate that never counted: the lookup must not see that.
+TEST_F(ElimDaSets, ALookupTakesThemAfterTheBucket) {
+  const auto ours = numbers_with(0, 60), others = numbers_with(1, 4000);
+  for (const Number key : ours) index_.put(key, key);
+  for (std::size_t i = 0; i < 60; ++i) index_.put(others[i], 0);
+  Number key = 0;
+  bool watching = false, more_logs = false, in_logs = false, beside = false;
+  hooks_.at_step = [&](std::string_view step) {
+    more_logs |= step == "elimda: there are more logs in PM";
+    in_logs |= step == "elimda: a lookup goes on to the logs";
+  };
+  hooks_.at_read = [&](const void*) {
+    if (!std::exchange(watching, false) || in_logs) return;
+    more_logs = false;
+    for (std::size_t i = 60; i < others.size() && !more_logs; ++i) index_.put(others[i], 0);
+    ASSERT_TRUE(more_logs);
+    EXPECT_TRUE(index_.erase(key));
+    beside = true;
+  };
+  for (std::size_t i = 0; i < ours.size() && !beside; ++i) {
+    key = ours[i];
+    index_.insert_ahead(key, 1'000'000);  // a duplicate, without effect
+    in_logs = false;
+    watching = true;  // reads the pair in its P-bucket, or goes on to the logs
+    const std::optional<Number> found = index_.get(key);
+    EXPECT_EQ(found, beside ? std::nullopt : std::optional<Number>(key)) << key;
+    watching = false;
+  }
+  EXPECT_TRUE(beside);
+  EXPECT_EQ(index_.check().problems, std::vector<std::string>());
+}
+
+// When the area of the logs before is free for those that come later, no lookup that begins reads
+// it.
+TEST_F(ElimDaSets, OnesThatWereReplacedAreNotReadOnceTheyAreFree) {
+  bool replaced = false;
+  unsigned sets = 0;
+  std::vector<Number> keys;
+  hooks_.at_step = [&](std::string_view step) {
+    replaced |= step == "elimda: there are more logs in PM";
+  };
+  hooks_.at_retirement = [&](const void* block, std::size_t size) {
+    if (!std::exchange(replaced, false)) return;
+    ++sets;
+    const auto* const begin = static_cast<const std::byte*>(block);
+    unsigned reads = 0;
+    hooks_.at_read = [&](const void* p) {
+      const auto* const at = static_cast<const std::byte*>(p);
+      reads += at >= begin && at < begin + size;
+    };
+    for (const Number key : keys) EXPECT_EQ(index_.get(key), std::optional<Number>(key));
+    hooks_.at_read = nullptr;
+    EXPECT_EQ(reads, 0u);
+  };
+  for (Number key = 0; key < 400; ++key) {
+    index_.put(key, key);
+    keys.push_back(key);
+  }
+  EXPECT_GE(sets, 2u);
+}
 
 }  // namespace
 }  // namespace perdix::testing

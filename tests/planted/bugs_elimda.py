@@ -16,6 +16,7 @@ from bug import (
     ELIM_PUT,
     ELIM_RELOCATE,
     ELIM_ROOT,
+    ELIM_SETS_UNIT,
     ELIM_SHAPE,
     ELIM_SMO,
     ELIM_STORE,
@@ -69,7 +70,8 @@ BUGS = [
         "elimda: a drop looks for copies without the seed",
         ELIM_DESTROY,
         "    const KeyHash hash = store_.words.hash_of_word(pm::load(pair.key));\n",
-        "    const KeyHash hash = {planted} ? KeyHash{0} : "
+        "    const KeyHash hash = {planted} ? "
+        "Hasher(0)(store_.words.keys().view(pm::load(pair.key))) : "
         "store_.words.hash_of_word(pm::load(pair.key));\n",
         ELIM_UNIT,
     ),
@@ -166,6 +168,24 @@ BUGS = [
         ELIM_MORE,
         "if (in_flight) return;",
         ELIM_MORE_UNIT,
+    ),
+    Bug(
+        "elimda: the logs that were too few are freed before readers come to those that are more",
+        ELIM_MORE,
+        "      store_.logs.use(to.release());\n    });\n",
+        "      if (!{planted}) store_.logs.use(to.release());\n    });\n"
+        "    if ({planted}) store_.logs.use(to.release());\n",
+        ELIM_SETS_UNIT,
+    ),
+    Bug(
+        "elimda: a lookup takes the set of logs before it searches the bucket",
+        ELIM_STORE,
+        "    if (const Found found = find_in_bucket(place, key, hash)) return found;\n"
+        "    const LogSet* set = logs.set();\n",
+        "    const LogSet* early = logs.set();\n"
+        "    if (const Found found = find_in_bucket(place, key, hash)) return found;\n"
+        "    const LogSet* set = {planted} ? early : logs.set();\n",
+        ELIM_SETS_UNIT,
     ),
     Bug(
         "elimda: a log has the name of an earlier one",

@@ -156,11 +156,12 @@ class Flusher {
   /// Prefetches what add_to_dram() will read and write. A heuristic: a wrong guess costs time only.
   void prefetch_buckets(const Flush& flush) const {
     if constexpr (Codec<K>::kInline) {
+      const Store<K>& store = store_;  // read once
       std::array<const Slot*, UnitWord::kPairs> slots{};
-      const unsigned count = std::min<unsigned>(store_.shape.unit_pairs, slots.size());
+      const unsigned count = std::min<unsigned>(store.shape.unit_pairs, slots.size());
       for (unsigned i = 0; i < count; ++i) {
-        const KeyHash hash = store_.words.hash_of(pm::load(store_.backup.pairs(flush.unit)[i].key));
-        slots[i] = &store_.dram.segment_of(hash).slot(hash.bucket(store_.shape.buckets));
+        const KeyHash hash = store.words.hash_of(pm::load(store.backup.pairs(flush.unit)[i].key));
+        slots[i] = &store.dram.segment_of(hash).slot(hash.bucket(store.shape.buckets));
         __builtin_prefetch(slots[i], 1);
       }
       for (unsigned i = 0; i < count; ++i) {
