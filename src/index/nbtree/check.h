@@ -110,10 +110,11 @@ CheckReport WordTree<K, Form>::check() const {
   const unsigned occupied = upkeep_.ledger.occupied(Ledger::Purpose::operation) +
                             upkeep_.ledger.occupied(Ledger::Purpose::modification);
   problems.expect(occupied == 0, "{} stripes of the ledger can't be used (N7)", occupied);
-  problems.expect(pm::load(root().first) == pool().offset(&head_->anchor()),
+  const Position<K>* const first = upkeep_.positions.first();
+  problems.expect(pm::load(root().first) == pool().offset(&first->anchor()),
                   "the root does not lead to the first anchor (N1)");
-  problems.expect(pm::load(head_->anchor().low) == 0, "the first anchor has a low bound (N1)");
-  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
+  problems.expect(pm::load(first->anchor().low) == 0, "the first anchor has a low bound (N1)");
+  for (const Position<K>* at = first; at != nullptr; at = at->leaf.load()->next()) {
     if (at->leaf.load() == nullptr) {
       problems.expect(false, "the list leads to a leaf that was joined with another one");
       break;
@@ -143,7 +144,8 @@ void WordTree<K, Form>::for_each_block(const BlockVisitor& visit) const {
   };
   visit(pool().offset(&root()));
   upkeep_.ledger.for_each_block(visit);
-  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
+  for (const Position<K>* at = upkeep_.positions.first(); at != nullptr;
+       at = at->leaf.load()->next()) {
     const Leaf<K>& leaf = *at->leaf.load();
     visit(pool().offset(&leaf.block()));
     const Key low = at->low();

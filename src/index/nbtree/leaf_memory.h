@@ -1,10 +1,11 @@
 // The memory of leaves, positions and their bounds in DRAM: an arena, in which SMOs and the top
-// layer lie, too; and the orders that scans keep of leaves.
+// layer lie, too; the orders that scans keep of leaves; and the positions that an index has.
 //
 // Invariants:
 //   1. A leaf's number is a function of its address, and an order belongs to a number. So the order
 //   is forgotten before another leaf can get the memory.
-//   2. The bytes of a string bound belong to its position and are released with it.
+//   2. The bytes of a string bound belong to its position and are released with it. The arena takes
+//   all else with it, but long bounds are mappings of their own.
 //
 // Thread-safe. What is released must be out of reach of all readers. new_leaf(), new_position() and
 // own_bound() throw std::bad_alloc.
@@ -81,6 +82,43 @@ class LeafMemory {
   pool::PoolCore& pool_;
   util::Arena arena_{util::Arena::kMaxRange};
   ScanOrders orders_;
+};
+
+/// Owns the positions that an index has: the first one, and those that `next` leads to from there.
+/// No other thread uses them when this ends.
+template <class K>
+class PositionList {
+ public:
+  explicit PositionList(LeafMemory<K>& memory) : memory_(memory) {}
+  PositionList(const PositionList&) = delete;
+  PositionList& operator=(const PositionList&) = delete;
+  ~PositionList() {
+    for (Position<K>* at = Codec<K>::kInline ? nullptr : first_; at != nullptr;) {
+      const Leaf<K>* leaf = at->leaf.load();
+      Position<K>* next = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
+      memory_.release(at);
+      at = next;
+    }
+  }
+
+  /// The first one, which is never joined with another one.
+  Position<K>* first() const { return first_; }
+
+  /// Adds a position, whose leaf is cold, in `memory` and behind all others. No other thread uses
+  /// the list. Throws std::bad_alloc.
+  Position<K>& add_cold(void* memory, Anchor& anchor, View<K> low) {
+    auto* at = new (memory) Position<K>(anchor, memory_.own_bound(low), cold_before<K>(nullptr));
+    if (last_ == nullptr)
+      first_ = at;
+    else
+      last_->leaf.store(cold_before(at), std::memory_order_relaxed);
+    return *(last_ = at);
+  }
+
+ private:
+  LeafMemory<K>& memory_;
+  Position<K>* first_ = nullptr;
+  Position<K>* last_ = nullptr;  // of those that were added
 };
 
 }  // namespace perdix::detail::index::nbtree

@@ -194,7 +194,6 @@ class WordTree : public OrderedWordEngine<WordTree<K, Form>, K> {
   [[no_unique_address]] mutable Conflicts<Form::kCountsConflicts> conflicts_;
   const MetadataCopies copies_;
   mutable Upkeep<K> upkeep_;  // all that calls that only read change, too
-  Position<K>* head_ = nullptr;
   std::uint64_t leaves_at_opening_ = 0;
   double recovery_seconds_ = 0;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete

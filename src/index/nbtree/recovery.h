@@ -94,13 +94,6 @@ WordTree<K, Form>::~WordTree() {
   } catch (const std::exception&) {
     // What is still named is freed when the index is opened again.
   }
-  // The arena takes all with it, but long bounds are mappings of their own.
-  for (Position<K>* at = Keys::kInline ? nullptr : head_; at != nullptr;) {
-    const Leaf<K>* leaf = at->leaf.load();
-    Position<K>* next = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
-    upkeep_.memory.release(at);
-    at = next;
-  }
 }
 
 /// Builds the layers above the leaves, which are cold, and resolves what the ledger says of
@@ -111,19 +104,12 @@ void WordTree<K, Form>::recover() {
   const auto anchors = listed_anchors(pool(), keys_, root(), upkeep_.ledger);
   leaves_at_opening_ = anchors.size();
   auto anchor = anchors.begin();
-  Position<K>* before = nullptr;
   upkeep_.top.build(anchors.size(), [&](std::span<typename Top<K>::Bound> bounds) {
     std::array<void*, Top<K>::kBuildFanout> memory;
     upkeep_.memory.arena().allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
     for (std::size_t i = 0; i < bounds.size(); ++i, ++anchor) {
-      const Key low = upkeep_.memory.own_bound(anchor->low);
-      auto* at = new (memory[i]) Position<K>(*anchor->anchor, low, cold_before<K>(nullptr));
-      if (before != nullptr)
-        before->leaf.store(cold_before(at), std::memory_order_relaxed);
-      else
-        head_ = at;
-      bounds[i] = {low, at};
-      before = at;
+      Position<K>& at = upkeep_.positions.add_cold(memory[i], *anchor->anchor, anchor->low);
+      bounds[i] = {at.low(), &at};
     }
   });
   upkeep_.ledger.resolve_all(Ledger::Purpose::modification);

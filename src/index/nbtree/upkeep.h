@@ -37,6 +37,7 @@ struct Upkeep {
          const MetadataCopies& copies, const IndexOptions& options)
       : memory(pool, options.scan_budget),
         drain{pool.reclaimer()},
+        positions(memory),
         top(
             memory.arena(), pool.reclaimer(),
             [](void* position, void* owner) {
@@ -58,6 +59,7 @@ struct Upkeep {
   Counts counts;
   LeafMemory<K> memory;
   epoch::DrainFirst drain;  // what was retired comes back to the memory before that goes
+  PositionList<K> positions;
   Top<K> top;
   Ledger ledger;
   Reserve reserve;
