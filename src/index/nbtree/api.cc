@@ -11,12 +11,8 @@ namespace perdix {
 namespace detail::index::nbtree {
 namespace {
 
-/// In the form of the library.
-template <class K>
-using Engine = WordTree<K>;
-
 constexpr std::array kEngines = {
-    pairs_engine<Engine>(kEngineName, {.ordered = true, .resumes = true})};
+    pairs_engine<WordTree>(kEngineName, {.ordered = true, .resumes = true})};
 
 }  // namespace
 extern const EngineSet engine_set = {kEngines};

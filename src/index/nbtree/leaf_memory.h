@@ -1,5 +1,6 @@
 // The memory of leaves, positions and their bounds in DRAM: an arena, in which SMOs and the top
-// layer lie, too; the orders that scans keep of leaves; and the positions that an index has.
+// layer lie, too; the orders that scans keep of leaves; the positions that an index has; and what
+// is counted of its leaves.
 //
 // Invariants:
 //   1. A leaf's number is a function of its address, and an order belongs to a number. So the order
@@ -16,9 +17,11 @@
 
 #include "index/common/codec.h"
 #include "index/common/scan_orders.h"
+#include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
 #include "pool/pool_core.h"
 #include "util/arena.h"
+#include "util/striped_counter.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -119,6 +122,27 @@ class PositionList {
   LeafMemory<K>& memory_;
   Position<K>* first_ = nullptr;
   Position<K>* last_ = nullptr;  // of those that were added
+};
+
+/// What an index counts of its warm leaves as it changes, so that size() and stats() need not visit
+/// them. Thread-safe; a sum is exact while no thread changes the index.
+struct Counts {
+  util::StripedCounter pairs;
+  util::StripedCounter leaves;
+  util::StripedCounter small_leaves;  ///< of those
+  util::StripedCounter blob_bytes;    ///< of keys, values and low bounds
+
+  template <class K>
+  void add_leaf(const Leaf<K>& leaf, int sign) {
+    leaves.add(sign);
+    if (leaf.capacity() == kSmallCapacity) small_leaves.add(sign);
+  }
+
+  /// Those of an entry; value 0: of a key alone.
+  template <class K>
+  void add_blobs(const EntryProtocol<K>& entries, Word key, Word value, int sign) {
+    if (!entries.all_inline()) blob_bytes.add(sign * entries.footprint(key, value));
+  }
 };
 
 }  // namespace perdix::detail::index::nbtree
