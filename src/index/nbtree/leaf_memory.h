@@ -55,7 +55,12 @@ class LeafMemory {
   }
   Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) {
     void* memory = arena_.allocate(sizeof(Position<K>));
-    return new (memory) Position<K>(anchor, own_bound(low), leaf);
+    try {
+      return new (memory) Position<K>(anchor, own_bound(low), leaf);
+    } catch (...) {
+      arena_.release(memory, sizeof(Position<K>));
+      throw;
+    }
   }
 
   /// A copy of a low bound whose bytes are the position's own (2).

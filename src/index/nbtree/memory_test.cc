@@ -163,6 +163,29 @@ TEST(NbTreeOpening, WhatFailsForWantOfMemoryKeepsNone) {
   tree.expect_sound_pool();
 }
 
+/// A split that has no memory for the bound of its new leaf gives back all that it has taken.
+TEST(NbTreeSplit, WhatFailsForWantOfMemoryKeepsNone) {
+  TestTree<std::string, std::uint64_t> tree;
+  unsigned failed = 0;
+  for (std::uint64_t i = 100; i < 600; ++i) {
+    const std::string key = std::string(LongBounds::kBytes - 3, 'k') + std::to_string(i);
+    tree.core().reclaimer().drain();
+    const std::size_t before = tree.dram_in_use();
+    LongBounds::left = 0;
+    try {
+      tree->put(key, i);
+    } catch (const std::bad_alloc&) {
+      ++failed;
+      EXPECT_EQ(tree.dram_in_use(), before) << i;
+    }
+    LongBounds::left = std::numeric_limits<int>::max();
+    tree->put(key, i);
+  }
+  EXPECT_GT(failed, 5u);
+  EXPECT_EQ(tree->size(), 500u);
+  tree.expect_sound_pool();
+}
+
 /// What an opening has built goes with it if it finds damage at its end.
 TEST(NbTreeOpening, WhatFailsForDamageKeepsNoMemory) {
   TestTree<std::string, std::uint64_t> tree;
