@@ -33,10 +33,13 @@ endfunction()
 # What only an instrumented build has.
 set(probing "^src/(testing/|alloc/test_crash\\.h)|^tests/(crash|linearizability|zero_cost)/")
 set(not_cxx "^tests/model/")
+# What belongs to a patched copy of NbTree.
+set(of_forms "^bench/nbtree_forms/(leaf_lock|metadata_copy)\\.h")
 
 perdix_headers(perdix_public_headers FOLDERS include LIBS perdix)
-perdix_headers(perdix_headers FOLDERS src plugins tests tools bench EXCEPT "${probing}|${not_cxx}"
-  LIBS perdix_bench_cli perdix_test_support GTest::gmock)
+perdix_headers(perdix_headers FOLDERS src plugins tests tools bench EXCEPT
+  "${probing}|${not_cxx}|${of_forms}"
+  LIBS perdix_bench_cli perdix_nbtree_forms perdix_test_support GTest::gmock)
 perdix_headers(perdix_probing_headers FOLDERS src/testing src/alloc tests/crash
   EXCEPT "^src/alloc/[^t]" DEFINITIONS PERDIX_INSTRUMENTED
   LIBS perdix_bench_cli perdix_test_support GTest::gmock)

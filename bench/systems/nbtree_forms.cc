@@ -1,5 +1,4 @@
-// NbTree and the forms of it that its paper is about (src/index/nbtree/form.h). Records are
-// integers.
+// NbTree and the forms of it that its paper is about (bench/nbtree_forms). Records are integers.
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,7 +7,7 @@
 #include <perdix/error.h>
 #include <perdix/pool.h>
 
-#include "index/nbtree/variants.h"
+#include "nbtree_forms/forms.h"
 #include "pool/pool_core.h"
 #include "systems/perdix_map.h"
 #include "systems/systems.h"
@@ -17,19 +16,20 @@
 namespace perdix::bench {
 namespace {
 
-using namespace detail::index::nbtree;
+using namespace nbtree_forms;
 
 /// A pool with one index.
 template <class Form>
-class VariantMap {
+class FormMap {
  public:
-  explicit VariantMap(const Setup& setup)
+  explicit FormMap(const Setup& setup)
       : pool_(Pool::open_or_create(setup.directory / "bench.pool", pool_options(setup))),
-        tree_(pool_.core()->open_index("bench", kEngineName, Kind::u64, Kind::u64)) {}
+        tree_(pool_.core()->open_index("bench", detail::index::nbtree::kEngineName, Kind::u64,
+                                       Kind::u64)) {}
 
   class Client {
    public:
-    Client(Variant<Form>& tree, detail::pool::PoolCore& core) : tree_(tree), core_(core) {}
+    Client(Form& tree, detail::pool::PoolCore& core) : tree_(tree), core_(core) {}
 
     bool get(std::uint64_t key, Sink& sink) {
       const auto value = tree_.get(key);
@@ -46,7 +46,7 @@ class VariantMap {
     }
 
    private:
-    Variant<Form>& tree_;
+    Form& tree_;
     detail::pool::PoolCore& core_;
   };
 
@@ -54,22 +54,22 @@ class VariantMap {
 
   OwnFootprint footprint() const {
     const IndexStats stats = tree_.stats();
-    return {.dram_bytes = stats.dram_bytes,
-            .stored_bytes = stats.pm_bytes,
-            .conflicts = tree_.conflicts()};
+    std::uint64_t conflicts = 0;
+    if constexpr (requires { tree_.conflicts(); }) conflicts = tree_.conflicts();
+    return {.dram_bytes = stats.dram_bytes, .stored_bytes = stats.pm_bytes, .conflicts = conflicts};
   }
 
   void resume() { tree_.size(); }  // which needs all leaves
 
  private:
   Pool pool_;
-  Variant<Form> tree_;
+  Form tree_;
 };
 
 template <class Form>
 struct MapOf {
   template <class K, class V>
-  using Map = VariantMap<Form>;
+  using Map = FormMap<Form>;
 };
 
 template <class Form>
@@ -88,11 +88,11 @@ System system_of(std::string name, std::string summary) {
 }  // namespace
 
 std::vector<System> nbtree_forms_systems() {
-  return {system_of<LockFree>("nbtree:plain", "NbTree, compiled as its other forms are"),
+  return {system_of<Plain>("nbtree:plain", "NbTree, called as its other forms are"),
           system_of<Counted>("nbtree:counted", "NbTree, which counts conflicts"),
           system_of<WriteLocks>("nbtree:w", "NbTree with a lock in a leaf for writes"),
           system_of<AllLocks>("nbtree:wr", "NbTree with a lock in a leaf for reads and writes"),
-          system_of<MetadataInPm>("nbtree:coupled", "NbTree with a leaf's metadata in PM")};
+          system_of<Coupled>("nbtree:coupled", "NbTree with a leaf's metadata in PM")};
 }
 
 }  // namespace perdix::bench

@@ -2,10 +2,11 @@
 
 from bug import (
     NB,
-    NB_ANCHORS,
     NB_CHECK,
     NB_COLD,
     NB_LEDGER,
+    NB_PAIRS,
+    NB_PAIRS_H,
     NB_RECOVERY,
     NB_RESUME,
     NB_SMO,
@@ -21,19 +22,19 @@ BUGS = [
     # --- NbTree ---
     drop(
         "nbtree: an insert returns before it is durable",
-        NB_TREE,
+        NB_PAIRS,
         "pm().persist(&entry, sizeof entry)",
         NB,
     ),
     drop(
         "nbtree: an update returns before it is durable",
-        NB_TREE,
+        NB_PAIRS_H,
         "if (done) pm()",
         NB,
     ),
     drop(
         "nbtree: an erase returns before it is durable",
-        NB_TREE,
+        NB_PAIRS_H,
         "pm().persist(&entry.key, sizeof entry.key)",
         NB,
     ),
@@ -53,14 +54,14 @@ BUGS = [
     ),
     drop(
         "nbtree: a value is replaced before its name is durable, and leaks",
-        NB_TREE,
+        NB_PAIRS,
         "pm().fence()",
         NB_STRINGS,
         after="const auto name_old_value = [&](const pm::WordPair& now) {",
     ),
     drop(
         "nbtree: key and value are erased before their names are durable, and leak",
-        NB_TREE,
+        NB_PAIRS,
         "pm().fence()",
         NB_STRINGS,
         after="const auto name_pair = [&](const pm::WordPair& now) {",
@@ -74,12 +75,12 @@ BUGS = [
     drop(
         "nbtree: opening leaves what the ledger names of structure modifications",
         NB_RECOVERY,
-        "upkeep_.ledger.resolve_all",
+        "upkeep.ledger.resolve_all",
         NB,
     ),
     drop(
         "nbtree: an anchor that the ledger names is believed",
-        NB_ANCHORS,
+        NB_RECOVERY,
         "if (pm::load(before.next) != offset)",
         NB,
     ),

@@ -24,10 +24,12 @@ from bug import (
     LIMBO,
     NB_COLD,
     NB_PROTOCOL,
+    NB_PAIRS,
+    NB_PAIRS_H,
     NB_PROTOCOL_H,
     NB_SCAN,
     NB_SMO,
-    NB_TOP,
+    NB_TOP_WRITER,
     NB_TREE,
     Bug,
     drop,
@@ -68,22 +70,20 @@ JOIN = (unit(SUSPENSION, "NbTree/SuspensionTest.OfNumbersStopsNoOtherThread/5"),
 BUGS = [
     Bug(
         "schedules: an insert stores its key before its value",
-        NB_TREE,
+        NB_PAIRS,
         """  pm().store(entry.value, pair.value);
   Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    conflicts_.add();
-    if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
-    return InsertOutcome::retry;  // another thread has closed the slot
+    if (leaf.closing()) structure_.replace_leaf(place, &key);
+    return false;  // another thread has closed the slot
   }
 """,
         """  Word word = kEmpty;
   if (!pm().compare_exchange(entry.key, word, Layout::pack(pair.key, State::pending))) {
     pm::on_step("nbtree: an insert's slot was closed");
-    conflicts_.add();
-    if (leaf.closing()) upkeep_.structure.replace_leaf(place, &key);
-    return InsertOutcome::retry;
+    if (leaf.closing()) structure_.replace_leaf(place, &key);
+    return false;
   }
   pm().store(entry.value, pair.value);
 """,
@@ -115,10 +115,11 @@ BUGS = [
     swap_part(
         "schedules: an insert that is frozen undecided always wins",
         NB_PROTOCOL,
-        "return InsertOutcome::duplicate;",
-        "duplicate",
-        "inserted",
+        "return false;",
+        "false",
+        "true",
         CONTESTED_FULL,
+        after="EntryProtocol<K>::wins_when_frozen(",
     ),
     Bug(
         "schedules: a replacement copies what is visible only",
@@ -200,27 +201,27 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     ),
     Bug(
         "schedules: an erase hides its entry before its death is durable",
-        NB_TREE,
+        NB_PAIRS_H,
         """    pm().persist(&entry.key, sizeof entry.key);  // the commit
-    pairs = leaf.hide(target.slot);
+    pairs = leaf.hide(slot);
 """,
-        """    pairs = leaf.hide(target.slot);
+        """    pairs = leaf.hide(slot);
     pm().persist(&entry.key, sizeof entry.key);
 """,
         CONTESTED,
     ),
     Bug(
         "schedules: an update counts as unpersisted only after its store",
-        NB_TREE,
+        NB_PAIRS_H,
         """  entries_.begin_unpersisted(leaf);  // before the value can be seen
-  const bool done = entries_.exchange(entry, target.expected, old, [&](const pm::WordPair& now) {
+  const bool done = entries_.exchange(entry, target.only, old, [&](const pm::WordPair& now) {
     prepare(now);
     return pm::WordPair{now.first, value};
   });
   pm::on_step("nbtree: an update may not be durable");
 """,
         """  if (!{planted}) entries_.begin_unpersisted(leaf);  // before the value can be seen
-  const bool done = entries_.exchange(entry, target.expected, old, [&](const pm::WordPair& now) {
+  const bool done = entries_.exchange(entry, target.only, old, [&](const pm::WordPair& now) {
     prepare(now);
     return pm::WordPair{now.first, value};
   });
@@ -231,7 +232,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
     ),
     Bug(
         "schedules: an update counts as persisted before it is durable",
-        NB_TREE,
+        NB_PAIRS_H,
         """  if (done) pm().persist(&entry.value, sizeof entry.value);  // the commit
   entries_.end_unpersisted(leaf);
 """,
@@ -271,7 +272,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
     ),
     drop(
         "schedules: a leaf is retired while searches find it",
-        NB_TOP,
+        NB_TOP_WRITER,
         "renew(position, request.low)",
         EDGE,
     ),
@@ -298,8 +299,8 @@ if ({planted}) entries_.begin_unpersisted(leaf);
     ),
     drop(
         "schedules: an erase does not name the value",
-        NB_TREE,
-        "1, codec_.blobs",
+        NB_PAIRS,
+        "1, values().blobs",
         STRINGS,
     ),
     Bug(

@@ -102,10 +102,10 @@ BUGS = [
     Bug(
         "nbtree: top nodes are freed immediately",
         NB_TOP,
-        """void Top<K>::retire(Node* node) {
+        """void TopLayer<K>::retire(Node* node) {
   reclaimer_.retire(
 """,
-        """void Top<K>::retire(Node* node) {
+        """void TopLayer<K>::retire(Node* node) {
   if ({planted}) return discard(node);
   reclaimer_.retire(
 """,
@@ -234,7 +234,7 @@ BUGS = [
     drop(
         "a full pool does not get what interrupted operations have",
         NB_TREE,
-        "any |= upkeep_.resumer",
+        "any |= upkeep_->resumer",
         (unit(NB_TEST, "NbTreeResume.AFullPoolGetsWhatInterruptedOperationsHave"),),
     ),
     drop(

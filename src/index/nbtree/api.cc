@@ -13,12 +13,8 @@ namespace perdix {
 namespace detail::index::nbtree {
 namespace {
 
-/// In the form of the library.
-template <class K>
-using Engine = WordTree<K>;
-
 constexpr std::array kEngines = {
-    pairs_engine<Engine, kOptions>(kEngineName, {.ordered = true, .resumes = true})};
+    pairs_engine<WordTree, kOptions>(kEngineName, {.ordered = true, .resumes = true})};
 
 }  // namespace
 extern const EngineSet engine_set = {kEngines};
@@ -26,7 +22,7 @@ extern const EngineSet engine_set = {kEngines};
 
 template <Storable K, Storable V>
 NbTree<K, V>::NbTree(const Pool& pool, std::string_view name, const NbTreeOptions& options)
-    : OrderedIndex<K, V>(detail::index::open_words<detail::index::nbtree::Engine<K>, K>(
+    : OrderedIndex<K, V>(detail::index::open_words<detail::index::nbtree::WordTree<K>, K>(
           pool, name, detail::index::nbtree::kEngineName, kKindOf<V>, options)) {}
 
 template class NbTree<std::uint64_t, std::uint64_t>;

@@ -1,22 +1,55 @@
 // Verification of every invariant that layout.h (N1-N8) and leaf.h state, and the list of all
-// blocks that an index reaches.
+// blocks that an index reaches. First all leaves become warm.
+//
+// No other thread changes the index meanwhile.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <vector>
 
+#include <perdix/types.h>
+
+#include "epoch/guard.h"
+#include "index/common/codec.h"
 #include "index/common/problems.h"
-#include "index/nbtree/nbtree.h"
+#include "index/nbtree/entry_protocol.h"
+#include "index/nbtree/leaf.h"
+#include "index/nbtree/ledger.h"
+#include "index/nbtree/upkeep.h"
+#include "pm/access.h"
 
 namespace perdix::detail::index::nbtree {
 
+template <class K>
+class TreeCheck {
+ public:
+  TreeCheck(pool::PoolCore& pool, const EntryProtocol<K>& entries, Upkeep<K>& upkeep)
+      : pool_(pool), entries_(entries), keys_(entries.keys()), upkeep_(upkeep) {}
+
+  CheckReport check() const;
+  void for_each_block(const BlockVisitor& visit) const;
+
+ private:
+  using Key = View<K>;
+  using Keys = Codec<K>;
+  using Layout = EntryLayout<K>;
+
+  void check_leaf(const Position<K>& at, CheckReport& report) const;
+  void check_entries(const Position<K>& at, const Leaf<K>& leaf, CheckReport& report) const;
+
+  pool::PoolCore& pool_;
+  const EntryProtocol<K>& entries_;
+  const Keys& keys_;
+  Upkeep<K>& upkeep_;
+};
+
 /// Checks the entries of one leaf: N3, N4, N6, and what DRAM knows of them.
-template <class K, class Form>
-void WordTree<K, Form>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
-                                      CheckReport& report) const {
+template <class K>
+void TreeCheck<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
+                                 CheckReport& report) const {
   Problems problems(report);
-  const pm::Offset offset = pool().offset(&leaf.block());
+  const pm::Offset offset = pool_.offset(&leaf.block());
   const std::uint64_t visible = leaf.visible_slots();
   const Key low = at.low();
   std::vector<Key> seen;
@@ -35,12 +68,12 @@ void WordTree<K, Form>::check_entries(const Position<K>& at, const Leaf<K>& leaf
                     offset, i);
     ++report.pairs;
     const Word key_word = Layout::key(word, low);
-    if (!keys_.sound(key_word) || !codec_.sound(value)) {
+    if (!keys_.sound(key_word) || !entries_.values().sound(value)) {
       problems.expect(false, "block {:#x}: slot {} refers to a string that is not there (N6)",
                       offset, i);
       continue;
     }
-    report.blocks += Keys::blobs(key_word) + codec_.blobs(value);
+    report.blocks += Keys::blobs(key_word) + entries_.values().blobs(value);
     const Key key = keys_.view(key_word);
     seen.push_back(key);
     problems.expect(!(key < low) && leaf.covers(key),
@@ -53,8 +86,6 @@ void WordTree<K, Form>::check_entries(const Position<K>& at, const Leaf<K>& leaf
                     "found there",
                     offset, i);
   }
-  if constexpr (Form::kMetadataInPm)
-    problems.expect(copies_.sound(leaf), "block {:#x}: its copy of the metadata is wrong", offset);
   problems.expect(upkeep_.scanner.order_sound(leaf, low),
                   "block {:#x}: the order that scans keep is wrong (O1)", offset);
   std::sort(seen.begin(), seen.end());
@@ -63,25 +94,24 @@ void WordTree<K, Form>::check_entries(const Position<K>& at, const Leaf<K>& leaf
 }
 
 /// Checks one position, its leaf and its link to the next: N2, N3, N6.
-template <class K, class Form>
-void WordTree<K, Form>::check_leaf(const Position<K>& at, CheckReport& report) const {
+template <class K>
+void TreeCheck<K>::check_leaf(const Position<K>& at, CheckReport& report) const {
   Problems problems(report);
   const Leaf<K>& leaf = *at.leaf.load();
   const Anchor& anchor = at.anchor();
-  const pm::Offset offset = pool().offset(&leaf.block());
+  const pm::Offset offset = pool_.offset(&leaf.block());
   ++report.blocks;
   problems.expect(pm::load(anchor.block) == offset, "block {:#x}: its anchor leads elsewhere (N2)",
                   offset);
   problems.expect(pm::load(leaf.block().meta) == Meta{leaf.capacity()}.pack(),
                   "block {:#x}: DRAM and PM disagree on its capacity", offset);
-  problems.expect(pool().allocator().validate_block(offset, copies_.block_bytes(leaf.capacity())),
+  problems.expect(pool_.allocator().validate_block(offset, block_bytes(leaf.capacity())),
                   "block {:#x} lies in free memory (N6)", offset);
   // A leaf that a crash has left frozen is closing, and replaced when it is written to.
   problems.expect(leaf.smo() == nullptr && !leaf.to_be_absorbed(),
                   "block {:#x}: its replacement is not complete", offset);
   problems.expect(!leaf.has_unpersisted(), "block {:#x}: it has unpersisted changes", offset);
-  const pm::Offset next =
-      leaf.next() == nullptr ? pm::kNull : pool().offset(&leaf.next()->anchor());
+  const pm::Offset next = leaf.next() == nullptr ? pm::kNull : pool_.offset(&leaf.next()->anchor());
   problems.expect(pm::load(leaf.block().next) == next,
                   "block {:#x}: DRAM and PM disagree on what follows (N2)", offset);
   const Key low = at.low(), end = leaf.end();
@@ -100,8 +130,8 @@ void WordTree<K, Form>::check_leaf(const Position<K>& at, CheckReport& report) c
                   "block {:#x}: DRAM and PM disagree on the low bound", offset);
 }
 
-template <class K, class Form>
-CheckReport WordTree<K, Form>::check() const {
+template <class K>
+CheckReport TreeCheck<K>::check() const {
   upkeep_.resumer.require_resumed();
   CheckReport report;
   Problems problems(report);
@@ -110,10 +140,11 @@ CheckReport WordTree<K, Form>::check() const {
   const unsigned occupied = upkeep_.ledger.occupied(Ledger::Purpose::operation) +
                             upkeep_.ledger.occupied(Ledger::Purpose::modification);
   problems.expect(occupied == 0, "{} stripes of the ledger can't be used (N7)", occupied);
-  problems.expect(pm::load(root().first) == pool().offset(&head_->anchor()),
+  const Position<K>* const first = upkeep_.positions.first();
+  problems.expect(pm::load(upkeep_.root.first) == pool_.offset(&first->anchor()),
                   "the root does not lead to the first anchor (N1)");
-  problems.expect(pm::load(head_->anchor().low) == 0, "the first anchor has a low bound (N1)");
-  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
+  problems.expect(pm::load(first->anchor().low) == 0, "the first anchor has a low bound (N1)");
+  for (const Position<K>* at = first; at != nullptr; at = at->leaf.load()->next()) {
     if (at->leaf.load() == nullptr) {
       problems.expect(false, "the list leads to a leaf that was joined with another one");
       break;
@@ -122,30 +153,32 @@ CheckReport WordTree<K, Form>::check() const {
     check_entries(*at, *at->leaf.load(), report);
     const auto [found, leaf] = upkeep_.top.floor(at->low());
     problems.expect(found == at, "the layers above miss block {:#x}",
-                    pool().offset(&at->leaf.load()->block()));
+                    pool_.offset(&at->leaf.load()->block()));
     problems.expect(leaf == nullptr || leaf == at->leaf.load(),
                     "the layers above lead to a leaf that block {:#x} has replaced",
-                    pool().offset(&at->leaf.load()->block()));
+                    pool_.offset(&at->leaf.load()->block()));
   }
-  problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+  const auto counted = static_cast<std::uint64_t>(upkeep_.counts.pairs.sum());
+  problems.expect(report.pairs == counted, "{} pairs are counted, {} are there", counted,
                   report.pairs);
   return report;
 }
 
-template <class K, class Form>
-void WordTree<K, Form>::for_each_block(const BlockVisitor& visit) const {
+template <class K>
+void TreeCheck<K>::for_each_block(const BlockVisitor& visit) const {
   upkeep_.resumer.require_resumed();
   upkeep_.reserve.give_up();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (codec_.blobs(value) != 0) visit(blob_offset(value));
+    if (entries_.values().blobs(value) != 0) visit(blob_offset(value));
   };
-  visit(pool().offset(&root()));
+  visit(pool_.offset(&upkeep_.root));
   upkeep_.ledger.for_each_block(visit);
-  for (const Position<K>* at = head_; at != nullptr; at = at->leaf.load()->next()) {
+  for (const Position<K>* at = upkeep_.positions.first(); at != nullptr;
+       at = at->leaf.load()->next()) {
     const Leaf<K>& leaf = *at->leaf.load();
-    visit(pool().offset(&leaf.block()));
+    visit(pool_.offset(&leaf.block()));
     const Key low = at->low();
     visit_words(pm::load(at->anchor().low), 0);
     for (std::uint64_t left = leaf.visible_slots(); left != 0; left &= left - 1) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 
-#include "index/nbtree/reference.h"
 #include "pm/probe.h"
 
 namespace perdix::detail::index::nbtree {
@@ -35,7 +34,6 @@ Leaf<K>* ColdLeaves<K>::warm_as(Position<K>& at, Leaf<K>& leaf) {
   Block& block = leaf.block();
   std::array<Word, kCapacity> copy;
   const std::span<Word> words(copy.data(), leaf.capacity());
-  const MetadataCopies::Lock lock = copies_.lock();
   for (unsigned i = 0; i < words.size(); ++i) words[i] = pm::load(block.entries[i].key);
   // If it is still cold, the words are those of a cold leaf.
   Leaf<K>* there = at.leaf.load(std::memory_order_seq_cst);
@@ -56,7 +54,6 @@ Leaf<K>* ColdLeaves<K>::warm_as(Position<K>& at, Leaf<K>& leaf) {
   }
   for (unsigned i = 0; i < words.size(); ++i) leaf.set_fingerprint(i, found.fingerprints[i]);
   leaf.set_visible(found.counts, found.frozen != 0);
-  copies_.write(leaf);
   if (found.frozen != 0) pm::on_step("nbtree: a cold leaf is frozen");
   pm::on_step("nbtree: make a leaf warm");
   if (!at.leaf.compare_exchange_strong(there, &leaf)) return there;

@@ -18,13 +18,11 @@
 
 #include "index/common/codec.h"
 #include "index/common/value_codec.h"
-#include "index/nbtree/block_scan.h"
-#include "index/nbtree/counts.h"
+#include "index/nbtree/entry.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_memory.h"
 #include "index/nbtree/ledger.h"
-#include "index/nbtree/metadata_copies.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -32,13 +30,12 @@ template <class K>
 class ColdLeaves {
  public:
   ColdLeaves(pool::PoolCore& pool, const EntryProtocol<K>& entries, LeafMemory<K>& memory,
-             const MetadataCopies& copies, Ledger& ledger, Counts& counts)
+             Ledger& ledger, Counts& counts)
       : pool_(pool),
         entries_(entries),
         keys_(entries.keys()),
         codec_(entries.values()),
         memory_(memory),
-        copies_(copies),
         ledger_(ledger),
         counts_(counts) {}
 
@@ -65,7 +62,6 @@ class ColdLeaves {
   Codec<K> keys_;
   ValueCodec codec_;
   LeafMemory<K>& memory_;
-  const MetadataCopies& copies_;
   Ledger& ledger_;
   Counts& counts_;
   std::atomic<unsigned> deciding_{0};  // threads that kill entries of cold leaves

@@ -2,15 +2,16 @@
 // again after a crash. No other thread uses the index.
 #pragma once
 
-#include <exception>
+#include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "alloc/session.h"
-#include "index/nbtree/anchors.h"
-#include "index/nbtree/block_scan.h"
-#include "index/nbtree/nbtree.h"
+#include "index/common/codec.h"
+#include "index/common/value_codec.h"
+#include "index/nbtree/entry.h"
+#include "index/nbtree/ledger.h"
+#include "pm/access.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -84,8 +85,9 @@ void resolve_ledger(pool::PoolCore& pool, const Codec<K>& keys, const ValueCodec
   ledger.resolve_all(Ledger::Purpose::operation);
 }
 
-template <class K, class Form>
-void WordTree<K, Form>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
+/// Frees all blocks of an index and clears its root word.
+template <class K>
+void destroy_index(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
   Root& root = checked_root(pool, pm::load(root_word));
   const Codec<K> keys(pool);

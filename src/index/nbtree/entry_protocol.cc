@@ -60,9 +60,8 @@ bool EntryProtocol<K>::free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16
   return true;
 }
 
-/// Decides about a pending entry, which is durable.
 template <class K>
-InsertOutcome EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const {
+bool EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const {
   Entry& entry = leaf.block().entries[slot];
   const bool wins = free_before(leaf, slot, key, hash);
   Word word = pm::load(entry.key);
@@ -77,22 +76,21 @@ InsertOutcome EntryProtocol<K>::decide(Leaf<K>& leaf, unsigned slot, Key key, Ha
     }
     if (done) {
       if (wins) show(leaf, slot);
-      return wins ? InsertOutcome::inserted : InsertOutcome::duplicate;
+      return wins;
     }
   }
-  if (Layout::state(word) == State::frozen) return outcome_when_frozen(leaf, slot, key, hash);
+  if (Layout::state(word) == State::frozen) return wins_when_frozen(leaf, slot, key, hash);
   // Somebody else has decided that it wins, and may even have erased it.
   pm::on_step("nbtree: another has decided an insert");
   if (Layout::state(word) == State::live) show(leaf, slot);
-  return InsertOutcome::inserted;
+  return true;
 }
 
-/// What became of an entry that was frozen before it was decided: replacing the leaf keeps the
-/// first of each key. A crash may find the old block, and before it the entry that this one
+/// Whether an entry wins that was frozen before it was decided: replacing the leaf keeps the first
+/// of each key. A crash may find the old block, and before it the entry that this one
 /// succeeds, unless the death of that is durable by now.
 template <class K>
-InsertOutcome EntryProtocol<K>::outcome_when_frozen(Leaf<K>& leaf, unsigned slot, Key key,
-                                                    Hash16 hash) const {
+bool EntryProtocol<K>::wins_when_frozen(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const {
   pm::on_step("nbtree: an insert is frozen undecided");
   freeze(leaf);
   const std::uint64_t before = (std::uint64_t{1} << slot) - 1;
@@ -104,16 +102,15 @@ InsertOutcome EntryProtocol<K>::outcome_when_frozen(Leaf<K>& leaf, unsigned slot
       dead |= left & -left;
     } else if (matches(word, key, hash)) {
       pm::on_step("nbtree: a frozen insert has lost");
-      return InsertOutcome::duplicate;
+      return false;
     }
   }
   pm::on_step("nbtree: a frozen insert has won");
   persist_unpersisted(leaf, dead);
   leaf.show(slot);
-  return InsertOutcome::inserted;
+  return true;
 }
 
-/// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
 template <class K>
 void EntryProtocol<K>::freeze(Leaf<K>& leaf) const {
   leaf.close();

@@ -30,9 +30,6 @@ struct Lookup {
   std::uint64_t dead = 0;  ///< slots where it may have been
 };
 
-/// What becomes of an insert.
-enum class InsertOutcome { inserted, duplicate, retry };
-
 template <class K>
 class EntryProtocol {
  public:
@@ -55,8 +52,8 @@ class EntryProtocol {
     return keys_.footprint(key & Layout::kKeyBits) + codec_.footprint(value);
   }
 
+  /// What the leaf has of the key. It counts if the leaf still is at its position after that.
   Lookup find(const Leaf<K>& leaf, Key key, Hash16 hash) const;
-  Lookup find_among(const Leaf<K>& leaf, std::uint64_t slots, Key key, Hash16 hash) const;
 
   /// Makes entries durable that may not be so (leaf.h, 3).
   void persist_unpersisted(const Leaf<K>& leaf, std::uint64_t slots) const {
@@ -69,10 +66,16 @@ class EntryProtocol {
     if (persists_late_) leaf.end_unpersisted();
   }
 
+  /// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more, or
+  /// has another value than `only`, if that is given: the caller's guard keeps the blob of that
+  /// value, so the same word is the same value.
   template <class Fresh>
   bool exchange(Entry& entry, const Word* only, pm::WordPair& old, const Fresh& fresh) const;
 
-  InsertOutcome decide(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const;
+  /// Decides about a pending entry, which is durable. Returns whether its insert wins.
+  bool decide(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const;
+
+  /// Closes a leaf: afterwards all its entries are dead or frozen, and nothing in it changes.
   void freeze(Leaf<K>& leaf) const;
 
  private:
@@ -89,7 +92,7 @@ class EntryProtocol {
   void persist_entries(const Leaf<K>& leaf, std::uint64_t slots) const;
   void show(Leaf<K>& leaf, unsigned slot) const;
   bool free_before(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const;
-  InsertOutcome outcome_when_frozen(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const;
+  bool wins_when_frozen(Leaf<K>& leaf, unsigned slot, Key key, Hash16 hash) const;
 
   const pm::Persister& pm() const { return pm_; }
 
@@ -104,16 +107,9 @@ template <class K>
                                                             Hash16 hash) const {
   // Before the fingerprints: what is visible has one.
   const std::uint64_t visible = leaf.visible_slots();
-  return find_among(leaf, leaf.taken_for(fingerprint_of(hash)) & visible, key, hash);
-}
-
-/// What these slots, which are those of the key's fingerprint, have of it.
-template <class K>
-[[gnu::always_inline]] inline Lookup EntryProtocol<K>::find_among(const Leaf<K>& leaf,
-                                                                  std::uint64_t slots, Key key,
-                                                                  Hash16 hash) const {
   std::uint64_t dead = 0;
-  for (std::uint64_t left = slots; left != 0; left &= left - 1) {
+  for (std::uint64_t left = leaf.taken_for(fingerprint_of(hash)) & visible; left != 0;
+       left &= left - 1) {
     const int slot = __builtin_ctzll(left);
     const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
@@ -127,9 +123,6 @@ template <class K>
   return {-1, 0, dead};
 }
 
-/// Exchanges a live entry, which was `old`, for fresh(old). False if it is not live any more, or
-/// has another value than `only`, if that is given: the caller's guard keeps the blob of that
-/// value, so the same word is the same value.
 template <class K>
 template <class Fresh>
 bool EntryProtocol<K>::exchange(Entry& entry, const Word* only, pm::WordPair& old,

@@ -82,8 +82,8 @@ bool Joins<K>::make_up() {
   return true;
 }
 
-/// The same for an erase, which is done: what goes wrong is for others. If nothing could be done
-/// the last time, then there is no space yet, most likely: so it tries now and then.
+/// Like make_up(), for an erase, which is done: what goes wrong is for others. If nothing could be
+/// done the last time, then there is no space yet, most likely: so it tries now and then.
 template <class K>
 void Joins<K>::make_up_in_erase() {
   constexpr unsigned kErasesPerTry = 64;

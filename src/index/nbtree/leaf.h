@@ -45,7 +45,7 @@ template <class K>
 class Leaf;
 
 template <class K>
-struct Request;  // top.h
+struct Request;  // top_writer.h
 
 template <class K>
 class Position {
@@ -70,7 +70,7 @@ class Position {
     }
   }
 
-  /// Four bits that only the top layer's writer sets (top.h).
+  /// Four bits that only the top layer's writer sets (top.h: TopChange).
   unsigned top_state() const { return state_of(anchor_.load(std::memory_order_relaxed)); }
 
   void add_top_state(unsigned bits) { anchor_.fetch_or(bits, std::memory_order_acq_rel); }
@@ -211,13 +211,6 @@ class Leaf {
     return block_.load(std::memory_order_seq_cst) >> kUnpersistedShift != 0;
   }
 
-  /// The lock, which only some forms use (leaf_lock.h).
-  bool try_lock() {
-    return (block_.load(std::memory_order_relaxed) & kLockBit) == 0 &&
-           (block_.fetch_or(kLockBit, std::memory_order_acquire) & kLockBit) == 0;
-  }
-  void unlock() { block_.fetch_and(~kLockBit, std::memory_order_release); }
-
   /// Slots that were taken for a key with this fingerprint; those that are free if it is 0.
   std::uint64_t taken_for(std::uint8_t fingerprint) const {
     const unsigned slots = capacity();
@@ -230,15 +223,12 @@ class Leaf {
   bool is_free(unsigned slot) const { return fingerprint(slot) == 0; }
 
   /// Takes the first free slot for a key with this fingerprint (1). Returns false if there is none.
-  /// Calls lost() each time that another thread has taken a slot first.
-  template <class Lost>
-  bool take(std::uint8_t fingerprint, unsigned& slot, const Lost& lost) {
+  bool take(std::uint8_t fingerprint, unsigned& slot) {
     for (std::uint64_t free = taken_for(0); free != 0; free = taken_for(0)) {
       slot = static_cast<unsigned>(__builtin_ctzll(free));
       std::uint8_t none = 0;
       pm::on_step("nbtree: take a slot");
       if (fingerprints_[slot].compare_exchange_strong(none, fingerprint)) return true;
-      lost();
     }
     return false;
   }
@@ -263,8 +253,8 @@ class Leaf {
   // Addresses have 48 bits; fewer than 65,536 threads are in one leaf at a time.
   static constexpr unsigned kUnpersistedShift = 48;
   static constexpr std::uint64_t kUnpersisted = std::uint64_t{1} << kUnpersistedShift;
-  static constexpr std::uint64_t kSmallBit = 1, kLockBit = 2;
-  static constexpr std::uint64_t kBlockBits = (kUnpersisted - 1) & ~(kSmallBit | kLockBit);
+  static constexpr std::uint64_t kSmallBit = 1;
+  static constexpr std::uint64_t kBlockBits = (kUnpersisted - 1) & ~kSmallBit;
 
   static constexpr std::uintptr_t kAbsorbed = 1, kReplaced = 2, kLinkBits = 3;
 
@@ -281,8 +271,8 @@ class Leaf {
   }
 
   std::atomic<std::uint64_t> visible_{0};  // slots, and kClosing
-  // The block's address, kSmallBit, kLockBit, and how many changes may be unpersisted.
-  std::atomic<std::uint64_t> block_;
+  std::atomic<std::uint64_t>
+      block_;  // its address, kSmallBit, and how many changes may be unpersisted
   std::atomic<std::uintptr_t> link_;  // to the next position, or an SMO that knows it
   View<K> end_;
   std::atomic<std::uint8_t> fingerprints_[];  // 0: free
@@ -302,10 +292,5 @@ struct LeafRef {
 };
 
 static_assert(sizeof(Position<std::uint64_t>) == 16 && sizeof(Leaf<std::uint64_t>) == 32);
-
-/// A key's fingerprint: never 0.
-inline std::uint8_t fingerprint_of(std::uint16_t hash) {
-  return static_cast<std::uint8_t>(hash % 255 + 1);
-}
 
 }  // namespace perdix::detail::index::nbtree

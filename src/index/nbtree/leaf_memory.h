@@ -1,10 +1,12 @@
 // The memory of leaves, positions and their bounds in DRAM: an arena, in which SMOs and the top
-// layer lie, too; and the orders that scans keep of leaves.
+// layer lie, too; the orders that scans keep of leaves; the positions that an index has; and what
+// is counted of its leaves.
 //
 // Invariants:
 //   1. A leaf's number is a function of its address, and an order belongs to a number. So the order
 //   is forgotten before another leaf can get the memory.
-//   2. The bytes of a string bound belong to its position and are released with it.
+//   2. The bytes of a string bound belong to its position and are released with it. The arena takes
+//   all else with it, but long bounds are mappings of their own.
 //
 // Thread-safe. What is released must be out of reach of all readers. new_leaf(), new_position() and
 // own_bound() throw std::bad_alloc.
@@ -15,9 +17,11 @@
 
 #include "index/common/codec.h"
 #include "index/common/scan_orders.h"
+#include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
 #include "pool/pool_core.h"
 #include "util/arena.h"
+#include "util/striped_counter.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -51,7 +55,12 @@ class LeafMemory {
   }
   Position<K>* new_position(Anchor& anchor, Key low, Leaf<K>* leaf) {
     void* memory = arena_.allocate(sizeof(Position<K>));
-    return new (memory) Position<K>(anchor, own_bound(low), leaf);
+    try {
+      return new (memory) Position<K>(anchor, own_bound(low), leaf);
+    } catch (...) {
+      arena_.release(memory, sizeof(Position<K>));
+      throw;
+    }
   }
 
   /// A copy of a low bound whose bytes are the position's own (2).
@@ -81,6 +90,64 @@ class LeafMemory {
   pool::PoolCore& pool_;
   util::Arena arena_{util::Arena::kMaxRange};
   ScanOrders orders_;
+};
+
+/// Owns the positions that an index has: the first one, and those that `next` leads to from there.
+/// No other thread uses them when this ends.
+template <class K>
+class PositionList {
+ public:
+  explicit PositionList(LeafMemory<K>& memory) : memory_(memory) {}
+  PositionList(const PositionList&) = delete;
+  PositionList& operator=(const PositionList&) = delete;
+  ~PositionList() {
+    for (Position<K>* at = Codec<K>::kInline ? nullptr : first_; at != nullptr;) {
+      const Leaf<K>* leaf = at->leaf.load();
+      Position<K>* next = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
+      memory_.release(at);
+      at = next;
+    }
+  }
+
+  /// The first one, which is never joined with another one.
+  Position<K>* first() const { return first_; }
+
+  /// Adds a position, whose leaf is cold, in `memory` and behind all others. No other thread uses
+  /// the list. Throws std::bad_alloc.
+  Position<K>& add_cold(void* memory, Anchor& anchor, View<K> low) {
+    auto* at = new (memory) Position<K>(anchor, memory_.own_bound(low), cold_before<K>(nullptr));
+    if (last_ == nullptr)
+      first_ = at;
+    else
+      last_->leaf.store(cold_before(at), std::memory_order_relaxed);
+    return *(last_ = at);
+  }
+
+ private:
+  LeafMemory<K>& memory_;
+  Position<K>* first_ = nullptr;
+  Position<K>* last_ = nullptr;  // of those that were added
+};
+
+/// What an index counts of its warm leaves as it changes, so that size() and stats() need not visit
+/// them. Thread-safe; a sum is exact while no thread changes the index.
+struct Counts {
+  util::StripedCounter pairs;
+  util::StripedCounter leaves;
+  util::StripedCounter small_leaves;  ///< of those
+  util::StripedCounter blob_bytes;    ///< of keys, values and low bounds
+
+  template <class K>
+  void add_leaf(const Leaf<K>& leaf, int sign) {
+    leaves.add(sign);
+    if (leaf.capacity() == kSmallCapacity) small_leaves.add(sign);
+  }
+
+  /// Those of an entry; value 0: of a key alone.
+  template <class K>
+  void add_blobs(const EntryProtocol<K>& entries, Word key, Word value, int sign) {
+    if (!entries.all_inline()) blob_bytes.add(sign * entries.footprint(key, value));
+  }
 };
 
 }  // namespace perdix::detail::index::nbtree

@@ -13,6 +13,7 @@
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/smo.h"
 #include "index/nbtree/top.h"
+#include "index/nbtree/top_writer.h"
 #include "pm/probe.h"
 
 namespace perdix::detail::index::nbtree {
@@ -22,19 +23,24 @@ class Locator {
  public:
   using Key = View<K>;
 
-  Locator(Top<K>& top, ColdLeaves<K>& cold, Structure<K>& structure)
-      : top_(top), cold_(cold), structure_(structure) {}
+  Locator(const TopLayer<K>& top, TopWriter<K>& writer, ColdLeaves<K>& cold,
+          Structure<K>& structure)
+      : top_(top), writer_(writer), cold_(cold), structure_(structure) {}
 
-  LeafRef<K> locate(Key key);
-  LeafRef<K> locate_at(TopSlot<K> slot, Key key);
+  /// The leaf whose range has the key.
+  LeafRef<K> locate(Key key) const;
+
+  /// From there to the leaf whose range has the key.
+  LeafRef<K> locate_at(TopSlot<K> slot, Key key) const;
 
   /// locate() where it is rare.
-  [[gnu::noinline]] LeafRef<K> locate_again(Key key) { return locate(key); }
+  [[gnu::noinline]] LeafRef<K> locate_again(Key key) const { return locate(key); }
 
  private:
-  LeafRef<K> locate_from(TopSlot<K> slot, Key key);
+  LeafRef<K> locate_from(TopSlot<K> slot, Key key) const;
 
-  Top<K>& top_;
+  const TopLayer<K>& top_;
+  TopWriter<K>& writer_;
   ColdLeaves<K>& cold_;
   Structure<K>& structure_;
 };
@@ -42,15 +48,14 @@ class Locator {
 // Inlined, as EntryProtocol::find() is, and what is rare is not: the fewer instructions a lookup
 // takes, the more of the next one the processor can begin while this one waits for memory.
 
-/// The leaf whose range has the key. The caller holds a guard.
 template <class K>
-[[gnu::always_inline]] inline auto Locator<K>::locate(Key key) -> LeafRef<K> {
+[[gnu::always_inline]] inline auto Locator<K>::locate(Key key) const -> LeafRef<K> {
   return locate_at(top_.floor(key), key);
 }
 
-/// From there to the leaf whose range has the key.
 template <class K>
-[[gnu::always_inline]] inline auto Locator<K>::locate_at(TopSlot<K> slot, Key key) -> LeafRef<K> {
+[[gnu::always_inline]] inline auto Locator<K>::locate_at(TopSlot<K> slot, Key key) const
+    -> LeafRef<K> {
   if (slot.leaf != nullptr) [[likely]] {
     slot.leaf->prefetch();  // its two lines are waited for together
     if (!slot.leaf->closing() && slot.leaf->covers(key)) [[likely]]
@@ -59,9 +64,9 @@ template <class K>
   return locate_from(slot, key);
 }
 
-/// The same by the position, where the leaf is not known, is closing, or is not the key's.
+/// Finds it by the position, where the leaf is not known, is closing, or is not the key's.
 template <class K>
-[[gnu::noinline]] auto Locator<K>::locate_from(TopSlot<K> slot, Key key) -> LeafRef<K> {
+[[gnu::noinline]] auto Locator<K>::locate_from(TopSlot<K> slot, Key key) const -> LeafRef<K> {
   Position<K>* at = slot.at;
   for (;;) {
     Leaf<K>* leaf = cold_.leaf_of(*at);
@@ -72,14 +77,13 @@ template <class K>
     }
     leaf->prefetch();
     if (leaf->covers(key)) {
-      if (slot.leaf == nullptr) top_.renew(std::array{at});
+      if (slot.leaf == nullptr) writer_.renew(std::array{at});
       return {at, leaf};
     }
     Position<K>* next = leaf->next();
     if (next->leaf.load(std::memory_order_acquire) == nullptr) {
       pm::on_step("nbtree: a search completes a join");
-      structure_.replace_leaf({at, leaf},
-                              nullptr);  // completes the join that another thread has begun
+      structure_.replace_leaf({at, leaf}, nullptr);
       continue;
     }
     pm::on_step("nbtree: a search goes right");

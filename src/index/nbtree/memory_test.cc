@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <limits>
 #include <map>
 #include <new>
 #include <string>
@@ -131,8 +132,93 @@ TYPED_TEST(NbTreeMemory, WhatThrowsHasChangedNothing) {
   expect_same(tree, model);
 }
 
+/// Mappings of the size that the bounds of the test below have.
+struct LongBounds {
+  static constexpr std::size_t kBytes = 5000, kMapping = 8192;
+  static std::atomic<int> left;   ///< how many more there may be
+  static std::atomic<int> there;  ///< how many there are
+};
+std::atomic<int> LongBounds::left{std::numeric_limits<int>::max()};
+std::atomic<int> LongBounds::there{0};
+
+/// Each bound in turn is the one for which there is no memory when the index is opened.
+TEST(NbTreeOpening, WhatFailsForWantOfMemoryKeepsNone) {
+  TestTree<std::string, std::uint64_t> tree;
+  std::map<std::string, std::uint64_t> model;
+  for (std::uint64_t i = 100; i < 600; ++i) {
+    const std::string key = std::string(LongBounds::kBytes - 3, 'k') + std::to_string(i);
+    tree->put(key, model[key] = i);
+  }
+  const int bounds = LongBounds::there;
+  EXPECT_GT(bounds, 5);
+  for (int enough = 0; enough < bounds; ++enough) {
+    LongBounds::left = enough;
+    EXPECT_THROW(tree.reopen_cold(), std::bad_alloc) << enough;
+    EXPECT_EQ(LongBounds::there, 0) << enough;
+  }
+  LongBounds::left = std::numeric_limits<int>::max();
+  tree.reopen_cold();
+  EXPECT_EQ(LongBounds::there, bounds);
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
+/// A split that has no memory for the bound of its new leaf gives back all that it has taken.
+TEST(NbTreeSplit, WhatFailsForWantOfMemoryKeepsNone) {
+  TestTree<std::string, std::uint64_t> tree;
+  unsigned failed = 0;
+  for (std::uint64_t i = 100; i < 600; ++i) {
+    const std::string key = std::string(LongBounds::kBytes - 3, 'k') + std::to_string(i);
+    tree.core().reclaimer().drain();
+    const std::size_t before = tree.dram_in_use();
+    LongBounds::left = 0;
+    try {
+      tree->put(key, i);
+    } catch (const std::bad_alloc&) {
+      ++failed;
+      EXPECT_EQ(tree.dram_in_use(), before) << i;
+    }
+    LongBounds::left = std::numeric_limits<int>::max();
+    tree->put(key, i);
+  }
+  EXPECT_GT(failed, 5u);
+  EXPECT_EQ(tree->size(), 500u);
+  tree.expect_sound_pool();
+}
+
+/// What an opening has built goes with it if it finds damage at its end.
+TEST(NbTreeOpening, WhatFailsForDamageKeepsNoMemory) {
+  TestTree<std::string, std::uint64_t> tree;
+  for (std::uint64_t i = 100; i < 600; ++i)
+    tree->put(std::string(LongBounds::kBytes - 3, 'k') + std::to_string(i), i);
+  tree.claim_and_forget(100, kOperationStripes);  // so that opening reads all leaves
+  tree.first_block().next += sizeof(Anchor);
+  EXPECT_THROW(tree.reopen_cold(), Error);
+  EXPECT_EQ(LongBounds::there, 0);
+}
+
 }  // namespace
 }  // namespace perdix::detail::index::nbtree
+
+/// In place of the C library's: the arena calls them, and other files are mapped by them as well.
+extern "C" void* mmap(void* at, std::size_t bytes, int access, int flags, int file,
+                      off_t offset) noexcept {
+  using perdix::detail::index::nbtree::LongBounds;
+  const bool counts = file == -1 && bytes == LongBounds::kMapping;
+  if (counts && --LongBounds::left < 0) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  void* const memory =
+      reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, access, flags, file, offset));
+  if (counts) ++LongBounds::there;
+  return memory;
+}
+extern "C" int munmap(void* memory, std::size_t bytes) noexcept {
+  using perdix::detail::index::nbtree::LongBounds;
+  if (bytes == LongBounds::kMapping) --LongBounds::there;
+  return static_cast<int>(syscall(SYS_munmap, memory, bytes));
+}
 
 /// In place of the C library's: the arena calls it.
 extern "C" int mprotect(void* begin, std::size_t bytes, int access) noexcept {

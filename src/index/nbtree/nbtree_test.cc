@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "index/nbtree/anchors.h"
+#include "index/nbtree/recovery.h"
 #include "index/nbtree/test_tree.h"
 
 namespace perdix::detail::index::nbtree {
@@ -229,8 +229,8 @@ class TopTest : public ::testing::Test {
 
   Leaf<K>* leaf_found(const Position<K>& position) const { return top_.floor(position.low()).leaf; }
 
-  void submit(Position<K>& position, typename Top<K>::What what, Leaf<K>* former = nullptr) {
-    top_.submit(top_.prepare(), position, what, former);
+  void submit(Position<K>& position, TopChange what, Leaf<K>* former = nullptr) {
+    writer_.submit(writer_.prepare(), position, what, former);
   }
 
   /// The position is not in the list any more.
@@ -266,7 +266,8 @@ class TopTest : public ::testing::Test {
   std::vector<std::unique_ptr<Owned>> all_;
   Position<K>* first_ = nullptr;
   std::set<void*> released_;
-  Top<K> top_{arena_, reclaimer_, release, release_leaf, this};
+  TopLayer<K> top_{arena_, reclaimer_};
+  TopWriter<K> writer_{top_, arena_, reclaimer_, release, release_leaf, this};
 };
 
 using KeyTypes = ::testing::Types<std::uint64_t, std::string>;
@@ -274,20 +275,19 @@ TYPED_TEST_SUITE(TopTest, KeyTypes);
 
 TYPED_TEST(TopTest, ABoundThatIsGoneMayComeBackBeforeItHasLeft) {
   constexpr std::uint64_t kBounds = 500;  // several levels
-  using Requests = Top<TypeParam>;
   std::vector<Position<TypeParam>*> first, second;
   {
     const epoch::Guard guard;
     for (std::uint64_t i = 1; i <= kBounds; ++i) {
       first.push_back(this->position(i));
-      if (i % 2 == 0) this->submit(*first.back(), Requests::kAdd);
+      if (i % 2 == 0) this->submit(*first.back(), kAdd);
     }
     for (auto* position : first) this->absorb(*position);
     for (std::uint64_t i = 1; i <= kBounds; ++i)
-      this->submit(*second.emplace_back(this->position(i)), Requests::kAdd);
+      this->submit(*second.emplace_back(this->position(i)), kAdd);
     // Some of the requests for those that have gone come late.
-    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->submit(*first[i - 1], Requests::kAdd);
-    for (auto* position : first) this->submit(*position, Requests::kRemove);
+    for (std::uint64_t i = 1; i <= kBounds; i += 2) this->submit(*first[i - 1], kAdd);
+    for (auto* position : first) this->submit(*position, kRemove);
   }
   this->reclaimer_.drain();
   const epoch::Guard guard;
@@ -305,7 +305,7 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
   const epoch::Guard guard;
   std::vector<Position<TypeParam>*> positions{this->first_};
   for (std::uint64_t i = 1; i <= kBounds; ++i)
-    this->submit(*positions.emplace_back(this->position(i)), Top<TypeParam>::kAdd);
+    this->submit(*positions.emplace_back(this->position(i)), kAdd);
   const auto low = [&](std::uint64_t i) { return positions[i]->low(); };
   for (std::uint64_t i = 2; i < kBounds; ++i)
     EXPECT_EQ(this->top_.linked_floor(low(i)), positions[i]);
@@ -322,20 +322,19 @@ TYPED_TEST(TopTest, WhatHasGoneAndNotLeftIsPassedOver) {
 /// Three levels shrink to one, from either end. While a reader is there, nothing that it may be in
 /// is released, so there is never less memory in use after a request than before.
 TYPED_TEST(TopTest, ThreeLevelsShrinkUnderAReader) {
-  using Requests = Top<TypeParam>;
   constexpr std::uint64_t kBounds = 5000;
   for (const bool from_left : {true, false}) {
     std::vector<Position<TypeParam>*> positions;
     {
       const epoch::Guard guard;
       for (std::uint64_t i = 1; i <= kBounds; ++i)
-        this->submit(*positions.emplace_back(this->position(i)), Requests::kAdd);
+        this->submit(*positions.emplace_back(this->position(i)), kAdd);
       if (!from_left) std::reverse(positions.begin(), positions.end());
       for (auto* position : positions) {
         const std::size_t before = this->arena_.bytes_in_use();
         const auto low = position->low();
         this->absorb(*position);
-        this->submit(*position, Requests::kRemove);
+        this->submit(*position, kRemove);
         ASSERT_GE(this->arena_.bytes_in_use(), before) << from_left;
         ASSERT_NE(this->top_.floor(low).at, position);
       }
@@ -348,35 +347,34 @@ TYPED_TEST(TopTest, ThreeLevelsShrinkUnderAReader) {
 }
 
 TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsAppliedLater) {
-  using Requests = Top<TypeParam>;
   constexpr std::uint64_t kBounds = 100;
   std::vector<Position<TypeParam>*> positions;
   std::vector<Request<TypeParam>*> for_add, for_remove;
   for (std::uint64_t i = 1; i <= kBounds; ++i) {
     positions.push_back(this->position(i));
-    for_add.push_back(this->top_.prepare());
-    for_remove.push_back(this->top_.prepare());
+    for_add.push_back(this->writer_.prepare());
+    for_remove.push_back(this->writer_.prepare());
   }
   {
     const epoch::Guard guard;
     const std::size_t half = kBounds / 2;
-    for (std::size_t i = 0; i < half; ++i) this->submit(*positions[i], Requests::kAdd);
+    for (std::size_t i = 0; i < half; ++i) this->submit(*positions[i], kAdd);
     {
       const Exhausted exhausted(this->arena_);
       // Some come that were not there, and some of these and of those that were go again.
       for (std::size_t i = half; i < kBounds; ++i)
-        this->top_.submit(for_add[i], *positions[i], Requests::kAdd);
+        this->writer_.submit(for_add[i], *positions[i], kAdd);
       for (std::size_t i = 0; i < kBounds; i += 2) {
         this->absorb(*positions[i]);
-        this->top_.submit(for_remove[i], *positions[i], Requests::kRemove);
+        this->writer_.submit(for_remove[i], *positions[i], kRemove);
       }
       EXPECT_EQ(this->top_.linked_floor(positions[1]->low()), positions[1]);
     }
-    for (std::size_t i = 0; i < half; ++i) this->top_.take_back(for_add[i]);
-    for (std::size_t i = 1; i < kBounds; i += 2) this->top_.take_back(for_remove[i]);
+    for (std::size_t i = 0; i < half; ++i) this->writer_.take_back(for_add[i]);
+    for (std::size_t i = 1; i < kBounds; i += 2) this->writer_.take_back(for_remove[i]);
     EXPECT_NE(this->top_.floor(positions.back()->low()).at, positions.back()) << "not as yet";
     this->submit(*this->position(kBounds + 1),
-                 Requests::kAdd);  // with which the others are applied
+                 kAdd);  // with which the others are applied
     for (std::size_t i = 0; i < kBounds; ++i) {
       EXPECT_EQ(this->top_.floor(positions[i]->low()).at == positions[i], i % 2 != 0) << i;
     }
@@ -386,7 +384,6 @@ TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsAppliedLater) {
 }
 
 TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
-  using Requests = Top<TypeParam>;
   auto& position = *this->position(1);
   const auto* first = this->leaf_;
   auto* second = this->new_leaf();
@@ -394,14 +391,14 @@ TYPED_TEST(TopTest, ASearchFindsTheLeafThatIsThere) {
   {
     const epoch::Guard guard;
     EXPECT_EQ(this->leaf_found(*this->first_), first);
-    this->submit(position, Requests::kAdd);
+    this->submit(position, kAdd);
     EXPECT_EQ(this->leaf_found(position), first);
     position.leaf = second;
     EXPECT_EQ(this->leaf_found(position), first) << "the top layer has not been told";
-    this->submit(position, Requests::kRenew, this->new_leaf());  // which was there in between
+    this->submit(position, kRenew, this->new_leaf());  // which was there in between
     EXPECT_EQ(this->leaf_found(position), second);
     this->absorb(position);
-    this->submit(position, Requests::kRemove, second);
+    this->submit(position, kRemove, second);
     EXPECT_EQ(this->top_.floor(position.low()).at, this->first_);
   }
   this->reclaimer_.drain();
@@ -414,37 +411,35 @@ TYPED_TEST(TopTest, ASearchFindsNoLeafThatIsCold) {
   auto& position = *this->position(1);
   position.leaf = cold_before<TypeParam>(nullptr);
   const epoch::Guard guard;
-  this->submit(position, Top<TypeParam>::kAdd);
+  this->submit(position, kAdd);
   EXPECT_EQ(this->leaf_found(position), nullptr);
   position.leaf = this->leaf_;
-  this->top_.renew(std::array{this->first_, &position});
+  this->writer_.renew(std::array{this->first_, &position});
   EXPECT_EQ(this->leaf_found(position), this->leaf_);
 }
 
 TYPED_TEST(TopTest, APositionIsNotReleasedBeforeItsRequestsAreApplied) {
-  using Requests = Top<TypeParam>;
   auto& position = *this->position(1);
   {
     const epoch::Guard guard;
-    this->submit(position, Requests::kAdd);
-    EXPECT_TRUE(position.add_pending_request(Requests::kAdd | Requests::kRemove));
+    this->submit(position, kAdd);
+    EXPECT_TRUE(position.add_pending_request(kAdd | kRemove));
     this->absorb(position);
-    this->submit(position, Requests::kRemove, this->new_leaf());
+    this->submit(position, kRemove, this->new_leaf());
   }
   this->reclaimer_.drain();
   EXPECT_TRUE(this->released_.empty()) << "somebody is about to tell";
 }
 
 TYPED_TEST(TopTest, ARequestForAPositionThatHasGoneComesTooLate) {
-  using Requests = Top<TypeParam>;
   auto& position = *this->position(1);
   const std::size_t before = this->arena_.bytes_in_use();
   {
     const epoch::Guard guard;
-    this->submit(position, Requests::kAdd);
+    this->submit(position, kAdd);
     this->absorb(position);
-    this->submit(position, Requests::kRemove, this->new_leaf());
-    this->submit(position, Requests::kRenew, this->new_leaf());
+    this->submit(position, kRemove, this->new_leaf());
+    this->submit(position, kRenew, this->new_leaf());
   }
   this->reclaimer_.drain();
   EXPECT_EQ(this->released_, std::set<void*>{&position});

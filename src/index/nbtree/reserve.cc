@@ -40,7 +40,7 @@ Ledger::StripeLease& Reserve::claim_for(unsigned pairs) {
 }
 
 unsigned Reserve::capacity_at(pm::Offset block) const {
-  const bool large = pool_.allocator().block_size(block) >= copies_.block_bytes(kCapacity);
+  const bool large = pool_.allocator().block_size(block) >= block_bytes(kCapacity);
   return large ? kCapacity : kSmallCapacity;
 }
 
@@ -49,7 +49,7 @@ void Reserve::fill() {
   if (lock) fill_locked();
 }
 
-/// The same for a caller that has the lock.
+/// Puts blocks aside, where there are none. The caller has the lock.
 void Reserve::fill_locked() {
   auto& [small, large] = leases_;
   put_aside(large, kCapacity);
@@ -69,7 +69,7 @@ bool Reserve::put_aside(std::optional<Ledger::StripeLease>& lease, unsigned capa
     if (!lease) lease.emplace(ledger_, Ledger::Purpose::modification);
     lease->make_room(4);
     lease->claim([&](alloc::Session& session) {
-      return std::array<pm::Offset, 4>{session.reserve(copies_.block_bytes(capacity))};
+      return std::array<pm::Offset, 4>{session.reserve(block_bytes(capacity))};
     });
     return true;
   } catch (const Error& error) {

@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "index/nbtree/ledger.h"
-#include "index/nbtree/metadata_copies.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 
@@ -24,8 +23,7 @@ class Reserve {
  public:
   using Lock = std::unique_lock<util::SpinLock>;
 
-  Reserve(pool::PoolCore& pool, Ledger& ledger, const MetadataCopies& copies)
-      : pool_(pool), ledger_(ledger), copies_(copies) {}
+  Reserve(pool::PoolCore& pool, Ledger& ledger) : pool_(pool), ledger_(ledger) {}
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
 
@@ -60,10 +58,8 @@ class Reserve {
 
   pool::PoolCore& pool_;
   Ledger& ledger_;
-  const MetadataCopies& copies_;
   util::SpinLock lock_;
-  std::array<std::optional<Ledger::StripeLease>, 2>
-      leases_;  // of a small block and of a larger one
+  std::array<std::optional<Ledger::StripeLease>, 2> leases_;  // of a small block, of a larger one
 };
 
 }  // namespace perdix::detail::index::nbtree

@@ -36,7 +36,7 @@ void Resumer<K>::resume(const std::stop_token& stop) {
       leaf = cold_.leaf_of(*leaf->next());
     }
     pm::on_step("nbtree: resume some leaves");
-    top_.renew(std::span(warm.data(), count));
+    writer_.renew(std::span(warm.data(), count));
     if (leaf != nullptr && leaf->next() == nullptr) return resumption_.set_done();
   }
 }
@@ -59,7 +59,7 @@ void Resumer<K>::resolve_blocks() {
   if (resolved_) return;
   constexpr auto kPurpose = Ledger::Purpose::operation;
   if (ledger_.has_unresolved(kPurpose)) {
-    pool().reclaimer().advance();  // after this no thread is late in making a leaf warm
+    pool_.reclaimer().advance();  // after this no thread is late in making a leaf warm
     pm::on_step("nbtree: resolve what a crash has left");
     ledger_.resolve_all(kPurpose);
   }

@@ -18,7 +18,7 @@
 #include "index/nbtree/cold_leaves.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/locator.h"
-#include "index/nbtree/top.h"
+#include "index/nbtree/top_writer.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::nbtree {
@@ -26,9 +26,9 @@ namespace perdix::detail::index::nbtree {
 template <class K>
 class Resumer {
  public:
-  Resumer(pool::PoolCore& pool, Ledger& ledger, Top<K>& top, ColdLeaves<K>& cold,
+  Resumer(pool::PoolCore& pool, Ledger& ledger, TopWriter<K>& writer, ColdLeaves<K>& cold,
           Locator<K>& locator)
-      : pool_(pool), ledger_(ledger), top_(top), cold_(cold), locator_(locator) {}
+      : pool_(pool), ledger_(ledger), writer_(writer), cold_(cold), locator_(locator) {}
 
   /// Starts the thread, if `in_background`. Makes all leaves warm itself if the ledger names so
   /// much that operations with strings would lack stripes.
@@ -55,11 +55,9 @@ class Resumer {
   void resume(const std::stop_token& stop);
   void resolve_blocks();
 
-  pool::PoolCore& pool() const { return pool_; }
-
   pool::PoolCore& pool_;
   Ledger& ledger_;
-  Top<K>& top_;
+  TopWriter<K>& writer_;
   ColdLeaves<K>& cold_;
   Locator<K>& locator_;
   std::mutex resolving_;

@@ -17,7 +17,7 @@ class NbTreeScan : public testing::Test {
   /// Shows all, and what is kept then counts.
   static void scan_all(Tree& tree, const std::map<K, std::uint64_t>& model) {
     expect_scan(tree, model, K{}, model.size() + 1);
-    for (const auto& [key, value] : model) ASSERT_TRUE(tree->order_kept(key)) << key;
+    for (const auto& [key, value] : model) ASSERT_TRUE(tree.order_kept(key)) << key;
   }
 };
 
@@ -29,20 +29,20 @@ TYPED_TEST(NbTreeScan, AnOrderIsKeptUntilTheLeafHasOtherKeys) {
   std::map<TypeParam, std::uint64_t> model;
   const auto key = [&](std::uint64_t number) { return this->key(number); };
   for (std::uint64_t i = 0; i < 20; ++i) tree->put(key(2 * i), model[key(2 * i)] = i);
-  EXPECT_FALSE(tree->order_kept(key(0))) << "nothing was scanned";
+  EXPECT_FALSE(tree.order_kept(key(0))) << "nothing was scanned";
   this->scan_all(tree, model);
   expect_scan(tree, model, key(8), 3);
-  EXPECT_TRUE(tree->order_kept(key(0))) << "a scan changes nothing";
+  EXPECT_TRUE(tree.order_kept(key(0))) << "a scan changes nothing";
 
   tree->put(key(7), model[key(7)] = 7);
-  EXPECT_FALSE(tree->order_kept(key(0))) << "an insert";
+  EXPECT_FALSE(tree.order_kept(key(0))) << "an insert";
   this->scan_all(tree, model);
   tree->put(key(7), model[key(7)] = 8);
-  EXPECT_TRUE(tree->order_kept(key(0))) << "an update moves no key";
+  EXPECT_TRUE(tree.order_kept(key(0))) << "an update moves no key";
   this->scan_all(tree, model);
   tree->erase(key(8));
   model.erase(key(8));
-  EXPECT_FALSE(tree->order_kept(key(0))) << "an erase";
+  EXPECT_FALSE(tree.order_kept(key(0))) << "an erase";
   this->scan_all(tree, model);
   tree.expect_sound();
 }
@@ -82,7 +82,7 @@ TYPED_TEST(NbTreeScan, AnOrderDoesNotOutliveTheIndex) {
   for (std::uint64_t i = 0; i < 500; ++i) tree->put(this->key(i * 7), model[this->key(i * 7)] = i);
   this->scan_all(tree, model);
   tree.reopen_cold();
-  for (const auto& [key, value] : model) ASSERT_FALSE(tree->order_kept(key));
+  for (const auto& [key, value] : model) ASSERT_FALSE(tree.order_kept(key));
   this->scan_all(tree, model);
 }
 
@@ -103,7 +103,7 @@ TYPED_TEST(NbTreeScan, OrdersCountAsDramAndStayWithinTheirBudget) {
     for (int i = 0; i < 2; ++i) expect_scan(tree, model, TypeParam{}, kKeys + 1);
     const std::uint64_t taken = tree.dram_in_use() - before, leaves = tree->stats().leaves;
     std::uint64_t kept = 0;
-    for (const auto& [key, value] : model) kept += tree->order_kept(key) ? 1 : 0;
+    for (const auto& [key, value] : model) kept += tree.order_kept(key) ? 1 : 0;
     if (budget == kUnlimited) {
       EXPECT_EQ(kept, kKeys);
       EXPECT_GE(taken, kKeys);

@@ -226,9 +226,9 @@ void Structure<K>::allocate(const LeafRef<K>& place, SmoPlan& plan, StripeLease&
       plan.split ? pool().offset(&lease.take_anchor()) | kAnchorTag : pm::kNull;
   // claim() fences, so the names are durable before anything is unlinked.
   lease.claim([&](alloc::Session& session) {
-    plan.blocks[0] = session.reserve(copies_.block_bytes(plan.left_capacity));
+    plan.blocks[0] = session.reserve(block_bytes(plan.left_capacity));
     if (plan.split) {
-      plan.blocks[1] = session.reserve(copies_.block_bytes(plan.right_capacity));
+      plan.blocks[1] = session.reserve(block_bytes(plan.right_capacity));
       plan.blocks[2] = place_of_right;
       plan.low = keys_.write(session, plan.separator);
       if (Keys::blobs(plan.low) != 0) plan.blocks[3] = blob_offset(plan.low);
@@ -272,7 +272,7 @@ Smo<K>* Structure<K>::prepare(const LeafRef<K>& place, const SmoPlan& plan) {
       smo->left = memory_.new_leaf(plan.blocks[0], plan.left_capacity, next);
     }
     const unsigned requests = 1U + (plan.split ? 1 : 0) + (plan.absorbed != nullptr ? 1 : 0);
-    for (unsigned i = 0; i < requests; ++i) smo->requests[i] = top_.prepare();
+    for (unsigned i = 0; i < requests; ++i) smo->requests[i] = writer_.prepare();
   } catch (...) {
     discard(*smo);
     throw;
@@ -318,7 +318,6 @@ void Structure<K>::fill(Leaf<K>& leaf, const SmoPlan& plan, unsigned begin, unsi
   leaf.set_visible((std::uint64_t{1} << (end - begin)) - 1, false);
   pm().copy(&leaf.block(), &image, block_bytes(leaf.capacity()));
   pm().flush(&leaf.block(), block_bytes(leaf.capacity()));  // the caller fences
-  copies_.write(leaf);
 }
 
 /// Puts the new leaf in the place of the old one, in PM and in DRAM.
@@ -352,17 +351,16 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
     pm::on_step("nbtree: leaves were joined");
     counts_.add_leaf(*smo.absorbed_leaf, -1);
     counts_.add_blobs(entries_, pm::load(smo.absorbed->anchor().low), 0, -1);
-    top_.submit(std::exchange(*request++, nullptr), *smo.absorbed, Top<K>::kRemove,
-                smo.absorbed_leaf);
+    writer_.submit(std::exchange(*request++, nullptr), *smo.absorbed, kRemove, smo.absorbed_leaf);
   }
   if (smo.right != nullptr) {
     pm::on_step("nbtree: a leaf was split");
     // Its first leaf may have been replaced already, which subtracts what is added here.
     counts_.add_leaf(*smo.right_leaf, +1);
     counts_.add_blobs(entries_, pm::load(smo.right->anchor().low), 0, +1);
-    top_.submit(std::exchange(*request++, nullptr), *smo.right, Top<K>::kAdd);
+    writer_.submit(std::exchange(*request++, nullptr), *smo.right, kAdd);
   }
-  top_.submit(std::exchange(*request, nullptr), *place.at, Top<K>::kRenew, place.leaf);
+  writer_.submit(std::exchange(*request, nullptr), *place.at, kRenew, place.leaf);
   retire(smo);
 }
 
@@ -370,7 +368,7 @@ void Structure<K>::finish(const LeafRef<K>& place, Smo<K>& smo) {
 template <class K>
 void Structure<K>::discard(Smo<K>& smo) {
   for (Request<K>* request : smo.requests) {
-    if (request != nullptr) top_.take_back(request);
+    if (request != nullptr) writer_.take_back(request);
   }
   if (smo.right != nullptr) memory_.release(smo.right);
   if (smo.right_leaf != nullptr) memory_.release(smo.right_leaf);

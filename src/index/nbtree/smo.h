@@ -33,14 +33,13 @@
 #include "index/common/codec.h"
 #include "index/common/value_codec.h"
 #include "index/nbtree/cold_leaves.h"
-#include "index/nbtree/counts.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/leaf_memory.h"
 #include "index/nbtree/ledger.h"
-#include "index/nbtree/metadata_copies.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/top.h"
+#include "index/nbtree/top_writer.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -53,14 +52,14 @@ class Structure {
   using Key = View<K>;
 
   Structure(pool::PoolCore& pool, const EntryProtocol<K>& entries, LeafMemory<K>& memory,
-            const MetadataCopies& copies, Top<K>& top, Ledger& ledger, Reserve& reserve,
+            TopLayer<K>& top, TopWriter<K>& writer, Ledger& ledger, Reserve& reserve,
             ColdLeaves<K>& cold, Counts& counts)
       : pool_(pool),
         entries_(entries),
         keys_(entries.keys()),
         memory_(memory),
-        copies_(copies),
         top_(top),
+        writer_(writer),
         ledger_(ledger),
         reserve_(reserve),
         cold_(cold),
@@ -134,8 +133,8 @@ class Structure {
   const EntryProtocol<K>& entries_;
   Keys keys_;
   LeafMemory<K>& memory_;
-  const MetadataCopies& copies_;
-  Top<K>& top_;
+  TopLayer<K>& top_;
+  TopWriter<K>& writer_;
   Ledger& ledger_;
   Reserve& reserve_;
   ColdLeaves<K>& cold_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "epoch/guard.h"
 #include "index/common/test_pool.h"
 #include "index/common/typed.h"
 #include "index/nbtree/ledger.h"
@@ -39,10 +40,10 @@ class TestTree : public TestPool<TestTree<K, V>> {
     reopen(options);
   }
 
-  util::Arena& arena() { return tree_->upkeep_.memory.arena(); }
+  util::Arena& arena() { return tree_->upkeep_->memory.arena(); }
 
   /// Without what was released and is kept for later.
-  std::size_t dram_in_use() { return tree_->upkeep_.memory.arena().bytes_in_use(); }
+  std::size_t dram_in_use() { return tree_->upkeep_->memory.arena().bytes_in_use(); }
 
   /// The block of the first leaf.
   Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
@@ -51,8 +52,14 @@ class TestTree : public TestPool<TestTree<K, V>> {
   /// Whether a search for the key finds its leaf without asking the leaf's position.
   bool finds_leaf_at_once(View<K> key) {
     const epoch::Guard guard;
-    const Leaf<K>* leaf = tree_->upkeep_.top.floor(key).leaf;
+    const Leaf<K>* leaf = tree_->upkeep_->top.floor(key).leaf;
     return leaf != nullptr && !leaf->closing() && leaf->covers(key);
+  }
+
+  /// Whether a scan would find the order of the pairs in the key's leaf, and need not sort.
+  bool order_kept(View<K> key) {
+    const epoch::Guard guard;
+    return tree_->upkeep_->scanner.has_order(*tree_->locate(key).leaf);
   }
 
   /// Allocates two blocks for each operation, as one does that a crash interrupts before it has

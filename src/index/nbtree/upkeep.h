@@ -12,33 +12,39 @@
 // Thread-safe, but for building the top layer.
 #pragma once
 
+#include <exception>
+
 #include <perdix/papers/nbtree.h>
+#include <perdix/types.h>
 
 #include "epoch/reclaimer.h"
 #include "index/nbtree/cold_leaves.h"
-#include "index/nbtree/counts.h"
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/joins.h"
 #include "index/nbtree/leaf_memory.h"
 #include "index/nbtree/leaf_scanner.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/locator.h"
-#include "index/nbtree/metadata_copies.h"
+#include "index/nbtree/pair_writer.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/resumer.h"
 #include "index/nbtree/smo.h"
 #include "index/nbtree/top.h"
+#include "index/nbtree/top_writer.h"
 
 namespace perdix::detail::index::nbtree {
 
 template <class K>
 struct Upkeep {
-  Upkeep(pool::PoolCore& pool, Root& root, const EntryProtocol<K>& entries,
-         const MetadataCopies& copies, const NbTreeOptions& options)
-      : memory(pool, options.scan_budget),
+  Upkeep(pool::PoolCore& pool, Root& root_block, const EntryProtocol<K>& entries,
+         const NbTreeOptions& options)
+      : root(root_block),
+        memory(pool, options.scan_budget),
         drain{pool.reclaimer()},
-        top(
-            memory.arena(), pool.reclaimer(),
+        positions(memory),
+        top(memory.arena(), pool.reclaimer()),
+        top_writer(
+            top, memory.arena(), pool.reclaimer(),
             [](void* position, void* owner) {
               static_cast<LeafMemory<K>*>(owner)->release(static_cast<Position<K>*>(position));
             },
@@ -47,23 +53,41 @@ struct Upkeep {
             },
             &memory),
         ledger(pool, root),
-        reserve(pool, ledger, copies),
-        cold(pool, entries, memory, copies, ledger, counts),
-        structure(pool, entries, memory, copies, top, ledger, reserve, cold, counts),
-        locator(top, cold, structure),
+        reserve(pool, ledger),
+        cold(pool, entries, memory, ledger, counts),
+        structure(pool, entries, memory, top, top_writer, ledger, reserve, cold, counts),
+        locator(top, top_writer, cold, structure),
+        writer(pool, entries, structure, ledger, counts),
         joins(root.anchors.data(), structure, locator, cold),
         scanner(entries, memory),
-        resumer(pool, ledger, top, cold, locator) {}
+        resumer(pool, ledger, top_writer, cold, locator) {}
+  Upkeep(const Upkeep&) = delete;
+  Upkeep& operator=(const Upkeep&) = delete;
 
+  /// Frees what it can of what was unlinked, and what was put aside.
+  ~Upkeep() {
+    resumer.stop();
+    try {
+      reserve.give_up();
+      ledger.free_unlinked();
+    } catch (const std::exception&) {
+      // What is still named is freed when the index is opened again.
+    }
+  }
+
+  Root& root;
   Counts counts;
   LeafMemory<K> memory;
   epoch::DrainFirst drain;  // what was retired comes back to the memory before that goes
-  Top<K> top;
+  PositionList<K> positions;
+  TopLayer<K> top;
+  TopWriter<K> top_writer;
   Ledger ledger;
   Reserve reserve;
   ColdLeaves<K> cold;
   Structure<K> structure;
   Locator<K> locator;
+  PairWriter<K> writer;
   Joins<K> joins;
   LeafScanner<K> scanner;
   Resumer<K> resumer;

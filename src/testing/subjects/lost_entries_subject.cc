@@ -8,8 +8,8 @@
 
 #include "index/common/bytes.h"
 #include "index/nbtree/entry.h"
+#include "index/nbtree/layout.h"
 #include "index/nbtree/ledger.h"
-#include "index/nbtree/reference.h"
 #include "pool/pool_core.h"
 #include "testing/subjects/index_keys.h"
 #include "testing/subjects/index_subject.h"

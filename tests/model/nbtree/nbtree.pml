@@ -1,8 +1,8 @@
 /*
  * NbTree's protocol, for the model checker Spin: how entries come, change and go, how leaves are
  * replaced, split and joined, and what of that survives a crash at any step. It follows
- * src/index/nbtree/{entry.h,leaf.h,operations.h,entry_protocol.cc,smo.cc,recovery.cc} and has the names from
- * there; docs/durability/nbtree.md says what is left out.
+ * src/index/nbtree/{entry.h,leaf.h,nbtree.cc,pair_writer.cc,entry_protocol.cc,smo.cc,recovery.h} and has
+ * the names from there; docs/durability/nbtree.md says what is left out.
  *
  * - A step of a thread is an atomic block, with one access to memory that others change. Where the
  *   code loads a word and swaps it if it is still the same, and else loads it again, the two are

@@ -84,7 +84,7 @@ end_idle:
   read_value:
        atomic { x = value[E(l, slot)]; goto persist_unpersisted };
 
-       /* --- operations.h --- */
+       /* --- nbtree.cc, pair_writer.cc --- */
 
   persist_unpersisted:
        atomic {

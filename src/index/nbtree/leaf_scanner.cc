@@ -1,7 +1,7 @@
+#include "index/nbtree/leaf_scanner.h"
+
 #include <algorithm>
 #include <array>
-
-#include "index/nbtree/leaf_scanner.h"
 
 namespace perdix::detail::index::nbtree {
 

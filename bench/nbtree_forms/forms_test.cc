@@ -6,32 +6,34 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "index/nbtree/test_variant.h"
+#include "nbtree_forms/test_form.h"
 #include "util/random.h"
 #include "util/test_eventually.h"
 
-namespace perdix::detail::index::nbtree {
+namespace perdix::nbtree_forms {
 namespace {
 
 using Number = std::uint64_t;
+namespace util = detail::util;
 
 struct FormName {
   template <class Form>
   static std::string GetName(int) {
-    if (Form::kMetadataInPm) return "MetadataInPm";
-    if (Form::kLocksReads) return "AllLocks";
-    if (Form::kLocksWrites) return "WriteLocks";
-    return Form::kCountsConflicts ? "Counted" : "LockFree";
+    if (std::is_same_v<Form, Coupled>) return "MetadataInPm";
+    if (std::is_same_v<Form, AllLocks>) return "AllLocks";
+    if (std::is_same_v<Form, WriteLocks>) return "WriteLocks";
+    return std::is_same_v<Form, Counted> ? "Counted" : "LockFree";
   }
 };
 
 /// Some changes of random keys, which the model gets, too. The answers are compared.
 template <class Form>
-void change(TestVariant<Form>& tree, std::map<Number, Number>& model, Number seed) {
+void change(TestForm<Form>& tree, std::map<Number, Number>& model, Number seed) {
   constexpr Number kChanges = 30'000, kKeys = 4000;
   util::Random random(seed);
   for (Number i = 0; i < kChanges; ++i) {
@@ -55,7 +57,7 @@ void change(TestVariant<Form>& tree, std::map<Number, Number>& model, Number see
 }
 
 template <class Form>
-void expect_model(TestVariant<Form>& tree, const std::map<Number, Number>& model) {
+void expect_model(TestForm<Form>& tree, const std::map<Number, Number>& model) {
   for (const auto& [key, value] : model) ASSERT_EQ(tree->get(key), value) << key;
   EXPECT_EQ(tree->size(), model.size());
   tree.expect_sound_pool();
@@ -64,18 +66,18 @@ void expect_model(TestVariant<Form>& tree, const std::map<Number, Number>& model
 template <class Form>
 class NbTreeVariant : public testing::Test {};
 
-using Forms = ::testing::Types<LockFree, Counted, WriteLocks, AllLocks, MetadataInPm>;
+using Forms = ::testing::Types<Plain, Counted, WriteLocks, AllLocks, Coupled>;
 TYPED_TEST_SUITE(NbTreeVariant, Forms, FormName);
 
 TYPED_TEST(NbTreeVariant, DoesWhatAMapDoes) {
-  TestVariant<TypeParam> tree;
+  TestForm<TypeParam> tree;
   std::map<Number, Number> model;
   change(tree, model, 1);
   expect_model(tree, model);
 }
 
 TYPED_TEST(NbTreeVariant, KeepsAllWhenItIsOpenedAgain) {
-  TestVariant<TypeParam> tree;
+  TestForm<TypeParam> tree;
   std::map<Number, Number> model;
   Number seed = 1;
   for (const bool cold : {false, true}) {
@@ -90,7 +92,7 @@ TYPED_TEST(NbTreeVariant, KeepsAllWhenItIsOpenedAgain) {
 /// erase.
 TYPED_TEST(NbTreeVariant, OneOfSeveralInsertsWins) {
   constexpr Number kRounds = 20'000, kShared = 8, kThreads = 4;
-  TestVariant<TypeParam> tree;
+  TestForm<TypeParam> tree;
   std::array<std::atomic<std::int64_t>, kShared> there{};
   {
     std::vector<std::jthread> threads;
@@ -119,8 +121,8 @@ TYPED_TEST(NbTreeVariant, OneOfSeveralInsertsWins) {
 /// Each thread fills and empties a range that all share, so that leaves are split and joined below
 /// the others.
 TYPED_TEST(NbTreeVariant, LeavesComeAndGoBetweenThreads) {
-  constexpr Number kKeys = 6 * kCapacity, kRounds = 10, kThreads = 4;
-  TestVariant<TypeParam> tree;
+  constexpr Number kKeys = 6 * engines::nbtree::kCapacity, kRounds = 10, kThreads = 4;
+  TestForm<TypeParam> tree;
   {
     std::vector<std::jthread> threads;
     for (Number t = 0; t < kThreads; ++t) {
@@ -144,7 +146,7 @@ TYPED_TEST(NbTreeVariant, LeavesComeAndGoBetweenThreads) {
 /// A key of each thread is not lost while others insert into the same leaves.
 TYPED_TEST(NbTreeVariant, AThreadFindsWhatItHasInserted) {
   constexpr Number kKeys = 5000, kThreads = 4;
-  TestVariant<TypeParam> tree;
+  TestForm<TypeParam> tree;
   {
     std::vector<std::jthread> threads;
     for (Number t = 0; t < kThreads; ++t) {
@@ -168,14 +170,14 @@ using CountingForms = ::testing::Types<Counted, WriteLocks, AllLocks>;
 TYPED_TEST_SUITE(NbTreeConflicts, CountingForms, FormName);
 
 TYPED_TEST(NbTreeConflicts, OneThreadHasNone) {
-  TestVariant<TypeParam> tree;
+  TestForm<TypeParam> tree;
   std::map<Number, Number> model;
   change(tree, model, 1);
   EXPECT_EQ(tree->conflicts(), 0u);
 }
 
 TYPED_TEST(NbTreeConflicts, ThreadsThatUpdateOneKeyHaveSome) {
-  TestVariant<TypeParam> tree;
+  TestForm<TypeParam> tree;
   tree->put(1, 1);
   std::atomic<bool> stop{false};
   {
@@ -194,4 +196,4 @@ TYPED_TEST(NbTreeConflicts, ThreadsThatUpdateOneKeyHaveSome) {
 }
 
 }  // namespace
-}  // namespace perdix::detail::index::nbtree
+}  // namespace perdix::nbtree_forms

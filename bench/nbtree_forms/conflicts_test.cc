@@ -9,12 +9,15 @@
 
 #include <gtest/gtest.h>
 
-#include "index/nbtree/test_variant.h"
+#include "nbtree_forms/test_form.h"
 #include "pm/probe.h"
 #include "util/test_eventually.h"
 
-namespace perdix::detail::index::nbtree {
+namespace perdix::nbtree_forms {
 namespace {
+
+namespace pm = detail::pm;
+namespace util = detail::util;
 
 /// Calls disturb(), once, when an entry is about to be exchanged.
 class Disturber final : public pm::Probe {
@@ -40,7 +43,7 @@ class Disturber final : public pm::Probe {
 };
 
 TEST(NbTreeConflict, AnUpdateThatAnotherUpdateOvertakes) {
-  TestVariant<Counted> tree;
+  TestForm<Counted> tree;
   tree->put(1, 1);
   {
     const Disturber probe([&] { tree->update(1, 2); });
@@ -51,7 +54,7 @@ TEST(NbTreeConflict, AnUpdateThatAnotherUpdateOvertakes) {
 }
 
 TEST(NbTreeConflict, AnUpdateWhoseKeyIsErased) {
-  TestVariant<Counted> tree;
+  TestForm<Counted> tree;
   tree->put(1, 1);
   {
     const Disturber probe([&] { tree->erase(1); });
@@ -61,7 +64,7 @@ TEST(NbTreeConflict, AnUpdateWhoseKeyIsErased) {
 }
 
 TEST(NbTreeConflict, AnUpdateOfAnotherKeyIsNone) {
-  TestVariant<Counted> tree;
+  TestForm<Counted> tree;
   tree->put(1, 1);
   tree->put(2, 1);
   {
@@ -74,7 +77,7 @@ TEST(NbTreeConflict, AnUpdateOfAnotherKeyIsNone) {
 /// While an update holds its leaf, operate() on it begins in another thread.
 template <class Form, class Operate>
 void expect_one_conflict(const Operate& operate) {
-  TestVariant<Form> tree;
+  TestForm<Form> tree;
   tree->put(1, 1);
   tree->put(2, 1);
   std::jthread other;
@@ -99,7 +102,7 @@ TEST(NbTreeConflict, ALookupThatWaitsForTheLeaf) {
 }
 
 TEST(NbTreeConflict, ALookupDoesNotWaitForAWriteLock) {
-  TestVariant<WriteLocks> tree;
+  TestForm<WriteLocks> tree;
   tree->put(1, 1);
   {
     const Disturber probe([&] { EXPECT_EQ(tree->get(1), 1u); });
@@ -109,4 +112,4 @@ TEST(NbTreeConflict, ALookupDoesNotWaitForAWriteLock) {
 }
 
 }  // namespace
-}  // namespace perdix::detail::index::nbtree
+}  // namespace perdix::nbtree_forms
