@@ -21,7 +21,7 @@ class TestForm : public engines::TestPool<TestForm<Form>> {
   /// `cold`: a leaf comes back when it is needed, and not before.
   void reopen(bool cold) {
     this->reopen_pool();
-    IndexOptions options;
+    NbTreeOptions options;
     options.resume_in_background = !cold;
     open(options);
   }
@@ -29,7 +29,7 @@ class TestForm : public engines::TestPool<TestForm<Form>> {
  private:
   friend class engines::TestPool<TestForm>;
 
-  void open(const IndexOptions& options = {}) {
+  void open(const NbTreeOptions& options = {}) {
     constexpr Kind kNumber = Kind::u64;
     tree_.emplace(core().open_index("t", engines::nbtree::kEngineName, kNumber, kNumber), options);
   }
