@@ -235,9 +235,8 @@ void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet ta
   for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
     pm::on_step("sptree: a split ends a chain");
-    buffers_.log()->end(*buffer);  // its content is durable
-    buffer->clear();
-    buffers_.shed(node);
+    PairRecords<K>::end(*buffers_.log(), *buffer);  // its content is durable
+    buffers_.shed(*buffer);
   }
 }
 
@@ -259,14 +258,11 @@ void Structure<K>::link_right(Node& node, Node* right) {
 template <class K>
 void Structure<K>::clean(wal::Chain& chain, bool may_split) {
   const epoch::Guard guard;
-  auto& buffer = static_cast<Buffer&>(chain);
-  Node* node = buffer.node.load(std::memory_order_acquire);
-  if (node == nullptr) return;
-  node->lock.lock();
-  const LockedNode locked(node);
-  if (node->lock.is_obsolete() || buffers_.of(*node) != &buffer) return;
-  if (buffers_.merge(*node)) return buffers_.shed(*node);
-  if (may_split) split(*node, NodeBounds::view(node->low));
+  const auto held = buffers_.hold_home_of(static_cast<Buffer&>(chain));
+  if (!held) return;
+  Node& node = *held.place;
+  if (buffers_.merge(node)) return buffers_.shed(node);
+  if (may_split) split(node, NodeBounds::view(node.low));
 }
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
