@@ -2,7 +2,7 @@
 threads for long, other processes, pools that are full or in use."""
 
 from bug import FASTFAIR, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
-from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm, unit
+from bug import SPTREE_RESUME, STRIPE_H, WRITE_BUFFERS, Bug, storm, unit
 
 DESCRIPTOR = "src/pm/descriptor.cc"
 FORKS = "src/pool/forks.cc"
@@ -301,10 +301,12 @@ BUGS = [
     ),
     Bug(
         "sptree: an index without a log can't be opened with a budget in a full pool",
-        SPTREE_RECOVERY,
-        """    if (required || error.code() != Errc::out_of_space) throw;
+        WRITE_BUFFERS,
+        """    if (error.code() != Errc::out_of_space) throw;
+    return false;
 """,
-        """    if (required || {planted} || error.code() != Errc::out_of_space) throw;
+        """    if ({planted} || error.code() != Errc::out_of_space) throw;
+    return false;
 """,
         (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
     ),

@@ -11,8 +11,6 @@
 #include <memory>
 #include <new>
 
-#include <perdix/error.h>
-
 #include "alloc/session.h"
 #include "index/common/retry.h"
 #include "index/sptree/leaf_at.h"
@@ -40,12 +38,10 @@ WordTree<K>::WordTree(pool::IndexHandle handle, const IndexOptions& options,
       }) {
   const auto start = std::chrono::steady_clock::now();
   orders_.set_budget(options.scan_budget);
-  const bool is_new = pm::load(handle_.root()) == pm::kNull;
-  if (is_new) retry_when_full(pool(), [&] { create(); });
+  if (pm::load(handle_.root()) == pm::kNull) retry_when_full(pool(), [&] { create(); });
   Root& root = root_at(pool(), pm::load(handle_.root()));
   backup_.open(root.backup);
-  if (options.dram_budget != 0 && pm::load(root.log) == pm::kNull) give_log(is_new);
-  if (pm::load(root.log) != pm::kNull)
+  if (index::has_log(pool(), root.log, options.dram_budget != 0))
     retry_when_full(pool(), [&] { open_log(pm::load(root.log), options.dram_budget); });
   resumer_.start(pm::load(root.first), options.resume_in_background);
   recovery_seconds_ =
@@ -83,30 +79,6 @@ void WordTree<K>::create() {
   session.log();
   pm().store(handle_.root(), root_offset);          // the commit
   pm().flush(&handle_.root(), sizeof root_offset);  // finish() fences: nothing is freed (rule R3)
-  session.finish();
-}
-
-/// Makes the log that write buffers need. If there is no room for it, an index that has pairs must
-/// be opened all the same, or nothing could be erased from a pool that it has filled: then it has
-/// no buffers.
-template <class K>
-void WordTree<K>::give_log(bool required) {
-  try {
-    retry_when_full(pool(), [&] { make_log(); });
-  } catch (const Error& error) {
-    if (required || error.code() != Errc::out_of_space) throw;
-  }
-}
-
-template <class K>
-void WordTree<K>::make_log() {
-  Root& root = this->root();
-  alloc::Session session = pool().allocator().session();
-  const pm::Offset offset = wal::Log::create(session, pool());
-  session.commit_when(root.log, ~std::uint64_t{0}, offset);
-  session.log();
-  pm().store(root.log, offset);            // the commit
-  pm().flush(&root.log, sizeof root.log);  // finish() fences: nothing is freed (rule R3)
   session.finish();
 }
 

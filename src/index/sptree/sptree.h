@@ -182,9 +182,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
 
   // recovery.h
   void create();
-  void give_log(bool required);
   void open_log(pm::Offset log, std::uint64_t budget);
-  void make_log();
 
   Root& root() const { return *pool().template at<Root>(pm::load(handle_.root())); }
   const pm::Persister& pm() const { return pool().pm(); }
