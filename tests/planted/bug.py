@@ -139,7 +139,7 @@ LOG = ("wal",)
 
 ART_MODIFY = "src/art/tree_modify.h"
 SPTREE = "src/index/sptree/sptree.cc"
-SPTREE_H = "src/index/sptree/sptree.h"
+SPTREE_SEARCH = "src/index/sptree/search.h"
 LEAF_STORE = "src/index/sptree/leaf_store.h"
 MIDDLE_NODES = "src/index/sptree/middle_nodes.h"
 TOP_LAYER = "src/index/sptree/top_layer.h"
