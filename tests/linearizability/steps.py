@@ -175,7 +175,6 @@ skiplist: a range has changed
 skiplist: a run is on one level more
 skiplist: a write begins again
 skiplist: an erase begins again
-sptree: a buffer that another node may give
 sptree: a leaf may be cold
 sptree: a leaf on its way to the backup is gone
 sptree: a leaf was split
@@ -201,19 +200,19 @@ sptree: make a leaf warm
 sptree: publish a node
 sptree: queue a leaf for the backup
 sptree: resume one leaf for the log
-sptree: take the buffer of another node
 """
 
 # Steps of write buffers, and the engines that must reach them, each for itself.
 BUFFERED = ("cceh", "fastfair", "skiplist")
 SHARED = {
+    "buffers: a buffer that another home may give": ("sptree", *BUFFERED),
     "buffers: a merge ends a chain": BUFFERED,
     "buffers: adopt a chain": BUFFERED,
     "buffers: all chains are adopted": BUFFERED,
     "buffers: clean a chain": ("sptree",),
     "buffers: make a checkpoint": ("sptree",),
     "buffers: shrink the log": ("sptree",),
-    "buffers: take the buffer of another home": BUFFERED,
+    "buffers: take the buffer of another home": ("sptree", *BUFFERED),
 }
 
 # What takes more schedules than these, or a state that they do not have.

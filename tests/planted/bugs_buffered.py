@@ -1,6 +1,6 @@
 """Bugs of what the write buffers of FAST&FAIR, CCEH and the skip list share."""
 
-from bug import BUFFERED, Bug, drop, drop_part, swap_part, unit
+from bug import BUFFER_EXCHANGE, BUFFERED, Bug, drop, drop_part, swap_part, unit
 
 BUFFERED_UNIT = (unit("src/index/common/index_common_test", "Buffered*"),)
 
@@ -32,6 +32,27 @@ BUGS = [
         BUFFERED,
         "(!may_split || is_beyond) && merge_without_space",
         "(!may_split || (is_beyond && !{planted})) && merge_without_space",
+        BUFFERED_UNIT,
+    ),
+    swap_part(
+        "buffers: a buffer beyond the budget is handed on",
+        BUFFER_EXCHANGE,
+        "return shed(buffer) ? 0",
+        "shed(buffer) ? 0 : ",
+        "",
+        BUFFERED_UNIT,
+    ),
+    drop(
+        "buffers: a merged buffer beyond the budget stays with its home",
+        BUFFERED,
+        "buffers_.shed(buffer)",
+        BUFFERED_UNIT,
+        after="Buffered<Homes>::merge(Locked& home",
+    ),
+    drop(
+        "buffers: a home that can have no number takes the buffer of another",
+        BUFFERED,
+        "if (!Homes::kMoves && owner_of(home) == 0)",
         BUFFERED_UNIT,
     ),
 ]

@@ -1,6 +1,7 @@
 """Bugs of the write buffers of CCEH."""
 
 from bug import (
+    BUFFER_EXCHANGE,
     BUFFERED,
     CCEH_B,
     CCEH_BO,
@@ -83,9 +84,9 @@ BUGS = [
     ),
     Bug(
         "cceh buffers: a buffer that another segment gets keeps its pairs",
-        BUFFERED,
-        "    if (!merge_in_place(cold, buffer)) return 0;\n",
-        "    buffer.clear();\n",
+        BUFFER_EXCHANGE,
+        "      if (!home || !merge(home, buffer)) return 0;\n",
+        "      if (!home) return 0;\n      buffer.clear();\n",
         CCEH_UNIT,
     ),
     Bug(

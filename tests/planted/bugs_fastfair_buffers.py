@@ -1,6 +1,7 @@
 """Bugs of the write buffers of FAST&FAIR."""
 
 from bug import (
+    BUFFER_EXCHANGE,
     BUFFERED,
     FAIR_ANEW,
     FAIR_B,
@@ -76,9 +77,9 @@ BUGS = [
     ),
     Bug(
         "fastfair buffers: a buffer that another leaf gets keeps its pairs",
-        BUFFERED,
-        "    if (!merge_in_place(cold, buffer)) return 0;\n",
-        "    buffer.clear();\n",
+        BUFFER_EXCHANGE,
+        "      if (!home || !merge(home, buffer)) return 0;\n",
+        "      if (!home) return 0;\n      buffer.clear();\n",
         FAIR_UNIT,
     ),
     # --- Merging ---

@@ -31,7 +31,7 @@ BUGS = [
         "the backup leads to a leaf that no crash may know yet",
         STRUCTURE,
         "  const std::uint64_t link = staged_link(left, offset);\n",
-        "  backup_.add(division.separator, offset);\n"
+        "  parts_.backup.add(division.separator, offset);\n"
         "  const std::uint64_t link = staged_link(left, offset);\n",
         TREE,
     ),
@@ -83,15 +83,15 @@ BUGS = [
     drop(
         "the node to the left of the cold range does not learn of its neighbour",
         SPTREE_RESUME,
-        "nodes_.set_next(left, node)",
+        "parts_.nodes.set_next(left, node)",
         TREE,
     ),
     Bug(
         "a leaf that comes back ends where the next cold one does, not the next one",
         SPTREE_RESUME,
-        "  Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));\n",
+        "  Node* next = following == nullptr ? nullptr : parts_.top.find(low_of(*following));\n",
         "  Node* next = following == nullptr || {planted} ? nullptr\n"
-        "                                                 : top_.find(low_of(*following));\n",
+        "                                                 : parts_.top.find(low_of(*following));\n",
         TREE,
     ),
     drop(

@@ -19,9 +19,8 @@ threads must have chosen the same one.
 
 from bug import (
     ART_MODIFY,
-    SPTREE,
-    SPTREE_H,
     SPTREE_RESUME,
+    SPTREE_SEARCH,
     STRUCTURE,
     Bug,
     drop_part,
@@ -39,23 +38,24 @@ MANY_BUFFERS = (schedules(f"{COMMON} --dram-budget 3K --beginning many"),)
 BUGS = [
     drop_part(
         "schedules: a reader does not look whether the node has changed",
-        SPTREE_H,
+        SPTREE_SEARCH,
         "if (node->lock.read_validate(version)) [[likely]] return",
         "if (node->lock.read_validate(version)) [[likely]]",
         FULL,
     ),
     Bug(
         "schedules: a writer locks a node that has changed since it was found",
-        SPTREE,
-        "    if (node->lock.try_upgrade(version)) return LockedNode(node);\n",
-        "    node->lock.lock();\n    return LockedNode(node);\n",
+        SPTREE_SEARCH,
+        "    if (node->lock.try_upgrade(version)) return LockedNode<K>(node);\n",
+        "    node->lock.lock();\n    return LockedNode<K>(node);\n",
         FULL,
     ),
     Bug(
         "schedules: a writer takes a node that is gone",
-        SPTREE,
-        "    if (Node::Lock::obsolete(version)) {\n",
-        "    if (!{planted} && Node::Lock::obsolete(version)) {\n",
+        SPTREE_SEARCH,
+        "    if (Node::Lock::obsolete(version)) {\n      pm::on_step(\"sptree: a writer meets",
+        "    if (!{planted} && Node::Lock::obsolete(version)) {\n"
+        "      pm::on_step(\"sptree: a writer meets",
         EDGE + LITTLE,
     ),
     swap_part(
@@ -100,9 +100,9 @@ BUGS = [
     Bug(
         "schedules: a node that was merged away is freed without a grace period",
         STRUCTURE,
-        "  right_lock.release()->lock.unlock_obsolete();\n  nodes_.retire(right_node);\n",
+        "  right_lock.release()->lock.unlock_obsolete();\n  parts_.nodes.retire(right_node);\n",
         "  right_lock.release()->lock.unlock_obsolete();\n"
-        "  nodes_.release_with_bound(right_node);\n",
+        "  parts_.nodes.release_with_bound(right_node);\n",
         EDGE + LITTLE,
     ),
     Bug(

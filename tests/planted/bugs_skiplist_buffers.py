@@ -1,6 +1,7 @@
 """Bugs of the write buffers of the skip list."""
 
 from bug import (
+    BUFFER_EXCHANGE,
     BUFFERED,
     SKIP_B,
     SKIP_BUFFERS,
@@ -81,9 +82,9 @@ BUGS = [
     ),
     Bug(
         "skiplist buffers: a buffer that another range gets keeps its pairs",
-        BUFFERED,
-        "    if (!merge_in_place(cold, buffer)) return 0;\n",
-        "    buffer.clear();\n",
+        BUFFER_EXCHANGE,
+        "      if (!home || !merge(home, buffer)) return 0;\n",
+        "      if (!home) return 0;\n      buffer.clear();\n",
         SKIP_B_UNIT,
     ),
     # --- Merges ---

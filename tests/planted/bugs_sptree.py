@@ -207,7 +207,7 @@ BUGS = [
     drop(
         "merge leaks the emptied leaf (WOART: emptied leaves leak)",
         STRUCTURE,
-        "session.free(pool_.offset(&right))",
+        "session.free(parts_.pool.offset(&right))",
         STRINGS,
     ),
     drop(
@@ -247,13 +247,13 @@ BUGS = [
     drop(
         "a new index links its leaf before the leaf is durable (P-HOT: publish before the fence)",
         SPTREE_RECOVERY,
-        "pm().flush(&leaf, offsetof(Leaf, pairs))",
+        "pm.flush(&leaf, offsetof(Leaf, pairs))",
         TREE,
     ),
     Bug(
         "recovery forgets the filters: lookups deny keys that are there",
         SPTREE_RESUME,
-        """  nodes_.fill_filter(*node, slots);
+        """  parts_.nodes.fill_filter(*node, slots);
   count_pairs(*node);
 """,
         "  for (const unsigned slot : slots) node->fingerprints[slot] = 1;\n"
@@ -263,8 +263,8 @@ BUGS = [
     Bug(
         "recovery leaves ranges open",
         SPTREE_RESUME,
-        "    high = NodeBounds::end_at(next != nullptr ? next->low : ",
-        "    if (!{planted}) high = NodeBounds::end_at(next != nullptr ? next->low : ",
+        "    high = NodeBounds::end_at(next != nullptr ? next->low\n",
+        "    if (!{planted}) high = NodeBounds::end_at(next != nullptr ? next->low\n",
         TREE,
     ),
     Bug(
@@ -272,7 +272,8 @@ BUGS = [
         SPTREE_RESUME,
         "  if (offset == pm::kNull) return nullptr;\n",
         "  if (offset == pm::kNull) return nullptr;\n"
-        "  if ({planted} && successor_of(leaf_at(pool_, offset)) == pm::kNull) return nullptr;\n",
+        "  if ({planted} && successor_of(leaf_at(parts_.pool, offset)) == pm::kNull) "
+        "return nullptr;\n",
         TREE,
     ),
     Bug(
@@ -384,14 +385,14 @@ BUGS = [
     drop(
         "a split leaves the chain open: what moved away stays in it",
         STRUCTURE,
-        "buffers_.log()",
+        "parts_.buffers.log()",
         BUFFERED_STRINGS,
     ),
     Bug(
         "a split ends the chain before what stays has reached the leaf",
         STRUCTURE,
         "  if (slots != taken) publish_slots(pm(), leaf, slots);  // phase 2: the commit\n",
-        "  if (buffer != nullptr) buffers_.log()->end(*buffer);\n"
+        "  if (buffer != nullptr) parts_.buffers.log()->end(*buffer);\n"
         "  if (slots != taken) publish_slots(pm(), leaf, slots);\n",
         BUFFERS,
     ),
@@ -414,7 +415,7 @@ BUGS = [
     drop(
         "leaves merge with open chains (SPTree, stale copies)",
         STRUCTURE,
-        "if (!buffers_.merge(node) || !buffers_.merge(*right_node))",
+        "if (!parts_.buffers.merge(node) || !parts_.buffers.merge(*right_node))",
         BUFFERS,
     ),
     Bug(

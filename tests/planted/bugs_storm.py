@@ -2,7 +2,7 @@
 threads for long, other processes, pools that are full or in use."""
 
 from bug import FAIR_STORE, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
-from bug import SPTREE_RECOVERY, SPTREE_RESUME, STRIPE_H, Bug, storm, unit
+from bug import SPTREE_RESUME, STRIPE_H, WRITE_BUFFERS, Bug, storm, unit
 
 DESCRIPTOR = "src/pm/descriptor.cc"
 FORKS = "src/pool/forks.cc"
@@ -58,27 +58,28 @@ BUGS = [
     Bug(
         "sptree: a guess of where a cold range begins is trusted",
         SPTREE_RESUME,
-        """  for (Node* node = top_.locate_surely(key);;) {
+        """  for (Node* node = parts_.top.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = top_.locate_surely(key);
+      node = parts_.top.locate_surely(key);
     } else if (node->covers(key)) {
       high = node->high.load(std::memory_order_acquire);
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
+    } else if (Node* next = parts_.nodes.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a cold range");
       LockedNode left(node);
 """,
-        """  for (Node* node = {planted} ? top_.locate(Key()) : top_.locate_surely(key);;) {
+        """  for (Node* node = {planted} ? parts_.top.locate(Key())
+                              : parts_.top.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = top_.locate_surely(key);
+      node = parts_.top.locate_surely(key);
     } else if (node->covers(key)) {
       high = node->high.load(std::memory_order_acquire);
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
+    } else if (Node* next = parts_.nodes.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a cold range");
@@ -301,10 +302,12 @@ BUGS = [
     ),
     Bug(
         "sptree: an index without a log can't be opened with a budget in a full pool",
-        SPTREE_RECOVERY,
-        """    if (required || error.code() != Errc::out_of_space) throw;
+        WRITE_BUFFERS,
+        """    if (error.code() != Errc::out_of_space) throw;
+    return false;
 """,
-        """    if (required || {planted} || error.code() != Errc::out_of_space) throw;
+        """    if ({planted} || error.code() != Errc::out_of_space) throw;
+    return false;
 """,
         (storm(f"--engine sptree --with tight {ALONE}", seconds=120),),
     ),

@@ -33,6 +33,8 @@
 //                 home has no room. New homes have new numbers, so a crash before the END leaves a
 //                 chain whose owner is no home any more. It is ended unread.
 //
+// buffer_exchange.h has how buffers change hands, and when one is given back.
+//
 // A writer holds the latch of the home. Readers hold none, and validate its version. A thread that
 // waits for a latch holds none: the latch of another home is only tried.
 #pragma once
@@ -52,6 +54,7 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/common/buffer_exchange.h"
 #include "index/common/codec.h"
 #include "index/common/home_buffers.h"
 #include "index/common/latches.h"
@@ -226,7 +229,7 @@ class Buffered {
   bool erase(const Found& found, const NewValue* expected);
 
   /// Moves the pairs of a buffer into its home, or into what replaces the home. Returns whether the
-  /// home stays, locked, and with its buffer. Throws out_of_space and bad_alloc.
+  /// home stays, locked; beyond the budget it loses the buffer. Throws out_of_space and bad_alloc.
   bool merge(Locked& home, Buffer& buffer);
 
   /// merge() for callers that go on with the home. Returns false, and nothing has changed, if the
@@ -235,7 +238,7 @@ class Buffered {
 
   /// Takes the buffer of a home that is about to go, and has no pairs in it.
   void take_from(pm::Offset place) {
-    if (Buffer* const buffer = of(place)) buffers_.take_from_leaf(*buffer);
+    if (Buffer* const buffer = of(place)) buffers_.release(buffers_.take(*buffer));
   }
 
   // --- For the Homes ---
@@ -250,7 +253,7 @@ class Buffered {
   /// home, and takes the buffer from that.
   void leave(Buffer& buffer) {
     end_chain(buffer);
-    buffers_.take_from_leaf(buffer);
+    buffers_.release(buffers_.take(buffer));
   }
 
   /// Removes a pair that is in its home, durably, from a buffer and its chain, which has room for
@@ -270,13 +273,7 @@ class Buffered {
   }
 
   /// For a full pool: frees what the log no longer needs. Returns whether there was any.
-  bool reclaim_space() noexcept {
-    try {
-      return buffers_.give_space_back(Upkeep{*this});
-    } catch (const std::exception&) {
-      return false;  // no memory, or damage, which the next call that reads there reports
-    }
-  }
+  bool reclaim_space() noexcept { return buffers_.give_space_back(Upkeep{*this}); }
 
   // --- After a restart ---
 
@@ -288,7 +285,9 @@ class Buffered {
   void require_resumed();
 
  private:
-  using Number = typename HomeBuffers<Shape>::Number;
+  using Exchange = BufferExchange<HomeBuffers<Shape>>;
+  using Number = typename Exchange::Number;
+  using Held = typename Exchange::Held;
 
   /// What the upkeep of the log requires (write_buffers.h).
   struct Upkeep {
@@ -316,9 +315,7 @@ class Buffered {
   bool merge_without_space(const Seen& home, Buffer& buffer);
   wal::Owner owner_of(const Seen& home);
   Buffer* give_buffer(const Seen& home);
-  Number take_cold_buffer(const Seen& home);
-  template <class Lock>
-  bool lock_home_of(const Buffer& buffer, Locked& home, Lock lock) const;
+  Seen seen(const Held& home, const Buffer& buffer) const;
   void clean(Buffer& buffer, bool may_split);
   bool adopt_if_any(const Seen& seen);
   void adopt_chain(const Seen& home, wal::Owner owner, wal::Position head);
@@ -332,7 +329,7 @@ class Buffered {
   const Technique technique_;
   const unsigned capacity_;
   util::Arena arena_;
-  HomeBuffers<Shape> buffers_;
+  Exchange buffers_;
   Resumption resumption_;  // last: its thread ends before anything else goes away
 };
 
@@ -452,8 +449,10 @@ wal::Owner Buffered<Homes>::owner_of(const Seen& home) {
 /// Returns null if there is none, or no number or no memory for what leads to it.
 template <BufferHomes Homes>
 auto Buffered<Homes>::give_buffer(const Seen& home) -> Buffer* {
-  Number number = buffers_.acquire(0);
-  if (number == 0 && buffers_.may_take(home.latch->version())) number = take_cold_buffer(home);
+  if (!Homes::kMoves && owner_of(home) == 0) return nullptr;  // and takes none from others
+  const Number number = buffers_.obtain(
+      0, home.latch->version(),
+      [&](const Held& cold, Buffer& buffer) { return merge_in_place(seen(cold, buffer), buffer); });
   if (number == 0) return nullptr;
   const wal::Owner owner = owner_of(home);
   try {
@@ -469,56 +468,25 @@ auto Buffered<Homes>::give_buffer(const Seen& home) -> Buffer* {
   return nullptr;
 }
 
-/// Merges the buffer of a home that is no longer written to, and takes it from that home. Returns
-/// its number; 0 if there is none that can be had without waiting, or its home has no room. Waits
-/// for no latch, since the caller holds that of `home`.
+/// A locked home that its buffer led to. Only if the buffer has a chain it counts.
 template <BufferHomes Homes>
-auto Buffered<Homes>::take_cold_buffer(const Seen& home) -> Number {
-  const Number number = buffers_.cold();
-  if (number == 0) return 0;
-  Buffer& buffer = buffers_.at(number);
-  Locked cold;
-  const auto lock = [&](Latch& latch) { return &latch != home.latch && latch.try_lock(); };
-  if (!lock_home_of(buffer, cold, lock)) return 0;
-  try {
-    if (!merge_in_place(cold, buffer)) return 0;
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-    return 0;
-  }
-  pm::on_step("buffers: take the buffer of another home");
-  buffers_.take_from_leaf(buffer);
-  return buffers_.acquire(number);
-}
-
-/// Locks the home of a buffer by lock(latch), which may refuse. Returns false if it has, or the
-/// buffer has lost its home. If the buffer has no chain, only the latch of `home` counts.
-template <BufferHomes Homes>
-template <class Lock>
-bool Buffered<Homes>::lock_home_of(const Buffer& buffer, Locked& home, Lock lock) const {
-  const Home* seen = buffer.node.load(std::memory_order_acquire);
-  if (seen == nullptr) return false;
-  const pm::Offset place = seen->place.load(std::memory_order_relaxed);
-  Latch& latch = parts_.latches.of(place);
-  if (!lock(latch)) return false;
-  home.latches.add_held(latch);
-  // A home with a buffer is one of the index: it loses the buffer before it goes.
-  if (of(place) != &buffer) return false;
-  const Home& current = *buffer.node.load(std::memory_order_relaxed);
-  if (!buffer.empty_chain())
-    static_cast<Seen&>(home) = homes_.at(place, current.note.load(std::memory_order_relaxed));
-  return true;
+auto Buffered<Homes>::seen(const Held& home, const Buffer& buffer) const -> Seen {
+  if (buffer.empty_chain()) return {};
+  const Home& led_here = *buffer.node.load(std::memory_order_relaxed);
+  return homes_.at(home.place, led_here.note.load(std::memory_order_relaxed));
 }
 
 // --- Merging -------------------------------------------------------------------------------------
 
 template <BufferHomes Homes>
 bool Buffered<Homes>::merge(Locked& home, Buffer& buffer) {
-  if (buffer.empty_chain()) return true;
   const bool in_place = technique_ < Technique::bo;
-  if (in_place && merge_in_place(home, buffer)) return true;
-  homes_.rewrite(home, buffer, in_place);
-  return false;
+  if (!buffer.empty_chain() && !(in_place && merge_in_place(home, buffer))) {
+    homes_.rewrite(home, buffer, in_place);
+    return false;
+  }
+  buffers_.shed(buffer);
+  return true;
 }
 
 template <BufferHomes Homes>
@@ -548,17 +516,18 @@ void Buffered<Homes>::end_chain(Buffer& buffer) {
 template <BufferHomes Homes>
 void Buffered<Homes>::clean(Buffer& buffer, bool may_split) {
   const epoch::Guard guard;
+  Held held = buffers_.hold_home_of(buffer);
+  if (!held) return;
   Locked home;
-  const auto lock = [](Latch& latch) {
-    latch.lock();
-    return true;
-  };
-  if (!lock_home_of(buffer, home, lock)) return;
+  static_cast<Seen&>(home) = seen(held, buffer);
+  home.latches.add_held(*held.lock.release());
   const bool is_beyond = buffers_.budget_is_exceeded();
-  bool stays = (!may_split || is_beyond) && merge_without_space(home, buffer);
   const bool takes_space = !Homes::kMergeTakesSpace || buffer.size() > 0;
-  if (!stays && (may_split || !takes_space)) stays = merge(home, buffer);
-  if (stays && is_beyond) buffers_.take_from_leaf(buffer);
+  if ((!may_split || is_beyond) && merge_without_space(home, buffer)) {
+    buffers_.shed(buffer);
+  } else if (may_split || !takes_space) {
+    merge(home, buffer);
+  }
 }
 
 // --- After a restart -----------------------------------------------------------------------------

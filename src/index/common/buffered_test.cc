@@ -63,6 +63,7 @@ struct SeenPage {
 /// What tests decide, and see.
 struct Knobs {
   bool has_room = true;     // of pages, for a merge in place
+  bool has_numbers = true;  // of pages that stay: of their places
   std::uint64_t note = 0;   // what leads to all homes now
   std::uint64_t asked = 0;  // the last note by which a home was looked for
   unsigned rewritten = 0;
@@ -87,7 +88,8 @@ class Pages {
     pm::Offset place(const Seen& seen) const { return pages.root().pages[seen.home]; }
     std::uint64_t& number_word(const Seen& seen) const { return pages.page(seen.home).number; }
     wal::Owner number(const Seen& seen) const {
-      return kMoves ? number_word(seen) : place(seen) / pm::kLineSize;
+      if (kMoves) return number_word(seen);
+      return pages.knobs.has_numbers ? place(seen) / pm::kLineSize : wal::kMaxOwner + 1;
     }
     std::uint64_t note(const Seen& seen) const { return pages.knobs.note + seen.home; }
     static Hash16 tag(Word key) { return Codec<Number>::hash16_of_word(key); }
@@ -290,6 +292,44 @@ TYPED_TEST(BufferedPages, GiveTheBufferOfAColdHomeToAnother) {
   EXPECT_EQ(pages.value_in_page(0, 1), std::optional<Word>(2));
 }
 
+/// Two buffers come back where the budget has one: the third home that wants one gets none of them,
+/// but the one that it would have got is given back.
+TYPED_TEST(BufferedPages, HandOnNoBufferBeyondTheBudget) {
+  TypeParam& pages = this->pages_;
+  for (const unsigned home : {0, 1}) pages.add(home, 5);
+  pages.open({.dram_budget = 3000, .technique = Technique::b});
+  for (const unsigned home : {0, 1}) pages.locked(home, [](auto&) {});
+  ASSERT_EQ(pages.buffers->in_use(), 2U);
+  for (Number i = 0; i < 1000 && pages.buffers->in_use() == 2 && pages.buffer_of(2) == nullptr; ++i)
+    pages.add(2, i);
+  EXPECT_EQ(pages.buffers->in_use(), 1U);
+  EXPECT_EQ(pages.buffer_of(2), nullptr);
+  EXPECT_EQ(pages.knobs.rewritten, 0U);
+}
+
+/// As a merge is done anyway, the buffer need not wait for the upkeep.
+TYPED_TEST(BufferedPages, GiveBackAMergedBufferBeyondTheBudget) {
+  TypeParam& pages = this->pages_;
+  pages.add(0, 5);
+  pages.open({.dram_budget = 0, .technique = Technique::b});
+  pages.locked(0, [&](auto& home) {
+    ASSERT_NE(pages.buffer_of(0), nullptr);
+    EXPECT_TRUE(pages.buffers->merge(home, *pages.buffer_of(0)));
+  });
+  EXPECT_EQ(pages.buffer_of(0), nullptr);
+  EXPECT_EQ(pages.value_in_page(0, 5), std::optional<Word>(6));
+}
+
+TEST(BufferedStayingPages, WithoutANumberTakeNoBufferFromAnother) {
+  Staying pages;
+  pages.open({.dram_budget = 3000, .technique = Technique::b});
+  pages.add(0, 1);
+  pages.knobs.has_numbers = false;
+  for (Number i = 0; i < 1000; ++i) ASSERT_EQ(pages.add(1, i), Staying::Added::refused);
+  ASSERT_NE(pages.buffer_of(0), nullptr);
+  EXPECT_EQ(pages.buffer_of(0)->size(), 1U);
+}
+
 TEST(BufferedMovingPages, MergeInPlaceIfTheLogIsFull) {
   Moving pages;
   constexpr unsigned kPromised = HomeBuffers<PageShape>::kPromise;
@@ -322,6 +362,24 @@ TEST(BufferedMovingPages, AreWrittenAnewWithoutRoom) {
   EXPECT_EQ(pages.buffer_of(0), nullptr);
   EXPECT_EQ(pages.value_in_page(0, 7), std::optional<Word>(8));
   EXPECT_EQ(pages.buffers->in_use(), 0U);
+}
+
+/// An index is opened all the same, and has no buffers.
+TEST(HasLog, GivesNoneInAFullPool) {
+  const testing_files::TempDirectory directory{testing_files::memory_directory()};
+  const auto core = pool::PoolCore::create(directory.file("full.pool"), pool::small_options());
+  std::uint64_t& word = core->open_index("full", "none", Kind::u64, Kind::u64).root();
+  const auto fill = [&](std::uint64_t bytes) {
+    for (;;) {
+      alloc::Session session = core->allocator().session();
+      session.reserve(bytes);
+      session.log();
+      session.finish();
+    }
+  };
+  for (const std::uint64_t bytes : {1 << 20, 1 << 12, 64}) EXPECT_THROW(fill(bytes), Error);
+  EXPECT_FALSE(has_log(*core, word, true));
+  EXPECT_EQ(word, pm::kNull);
 }
 
 // --- After a restart ---

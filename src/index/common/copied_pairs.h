@@ -3,6 +3,7 @@
 // calls above it read them.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,18 +68,25 @@ struct CopiedPairs {
   }
 };
 
-/// Takes copied pairs: a reference to any `Taken(const CopiedPairs<K>&)`.
+template <Storable K>
+class PairSink;
+
+/// Any `Taken(const CopiedPairs<K>&)` but a PairSink, which is copied and not referred to.
+template <class Take, class K>
+concept TakesPairs = !std::same_as<std::remove_cvref_t<Take>, PairSink<K>> &&
+                     std::is_invocable_r_v<Taken, Take&, const CopiedPairs<K>&>;
+
+/// Takes copied pairs: a reference to what does.
 template <Storable K>
 class PairSink {
  public:
   /// Refers to `take`, which must outlive the call.
-  template <class Take>
-  requires std::is_invocable_r_v < Taken, Take&, const CopiedPairs<K>
-  & > PairSink(Take&& take)  // NOLINT(google-explicit-constructor): lambdas are passed directly
+  template <TakesPairs<K> Take>
+  PairSink(Take&& take)  // NOLINT(google-explicit-constructor): lambdas are passed directly
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(take)))),
-  take_([](void* object, const CopiedPairs<K>& pairs) -> Taken {
-    return (*static_cast<std::remove_reference_t<Take>*>(object))(pairs);
-  }) {}
+        take_([](void* object, const CopiedPairs<K>& pairs) -> Taken {
+          return (*static_cast<std::remove_reference_t<Take>*>(object))(pairs);
+        }) {}
 
   Taken operator()(const CopiedPairs<K>& pairs) const { return take_(object_, pairs); }
 

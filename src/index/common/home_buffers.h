@@ -3,7 +3,7 @@
 //
 //   Home               of a buffer in use: the place of its leaf, and how the engine gets there
 //   of(place)          the buffer of a leaf
-//   give_buffer        connects a buffer with a leaf; take_from_leaf() disconnects it
+//   give_buffer        connects a buffer with a leaf; take() disconnects it
 //   adopt_chain        continues a chain from before a restart in a buffer
 //   resume_some        has some of all such chains adopted or ended
 //
@@ -34,12 +34,10 @@
 
 #include <perdix/types.h>
 
-#include "alloc/session.h"
 #include "alloc/zeroed_array.h"
 #include "epoch/guard.h"
 #include "index/common/latches.h"
 #include "index/common/owner_numbers.h"
-#include "index/common/retry.h"
 #include "index/common/write_buffers.h"
 #include "pm/offset.h"
 
@@ -86,24 +84,6 @@ inline LoggedChanges read_chain(const wal::Log& log, wal::Owner owner, wal::Posi
   return found;
 }
 
-/// Whether an index has the log that write buffers need, to which `word` leads. If it has none and
-/// one is wanted, gives it one; `word` is the commit. If there is no space for it the index is
-/// opened all the same, without buffers: or nothing could be erased from a pool that it has filled.
-inline bool has_log(pool::PoolCore& pool, std::uint64_t& word, bool wanted) {
-  if (!wanted || pm::load(word) != pm::kNull) return pm::load(word) != pm::kNull;
-  try {
-    retry_when_full(pool, [&] {
-      alloc::Session session = pool.allocator().session();
-      const pm::Offset log = wal::Log::create(session, pool);
-      session.commit(pm::set_word(word, log));
-    });
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-    return false;
-  }
-  return true;
-}
-
 template <BufferShape Shape>
 class HomeBuffers : public WriteBuffers<Shape> {
   using Base = WriteBuffers<Shape>;
@@ -111,6 +91,8 @@ class HomeBuffers : public WriteBuffers<Shape> {
  public:
   using Buffer = typename Base::Buffer;
   using Number = typename Base::Number;
+  using Place = pm::Offset;  ///< as buffer_exchange.h has it
+  using Lock = Latch;
 
   HomeBuffers(util::Arena& arena, const wal::Log::Limits& limits, const Latches& latches)
       : Base(arena, limits), latches_(latches) {}
@@ -128,6 +110,13 @@ class HomeBuffers : public WriteBuffers<Shape> {
     make_lists();
     this->log()->add(closing_);
   }
+
+  /// Where the leaf of a buffer is, which may lose it at any time; kNull if it has.
+  static pm::Offset place_of(const Buffer& buffer) {
+    const Home* home = buffer.node.load(std::memory_order_acquire);
+    return home == nullptr ? pm::kNull : home->place.load(std::memory_order_relaxed);
+  }
+  Latch& lock_at(pm::Offset place) const { return latches_.of(place); }
 
   /// The buffer of the leaf at a place; null if it has none. The caller holds its latch, or
   /// validates its version.
@@ -165,16 +154,17 @@ class HomeBuffers : public WriteBuffers<Shape> {
   wal::Owner draw_number() { return numbers_->draw(); }
 
   /// Takes the buffer, whose chain is closed, from its leaf, whose latch is held.
-  void take_from_leaf(Buffer& buffer) {
+  Number take(Buffer& buffer) {
     Home& home = *buffer.node.load(std::memory_order_relaxed);
     std::atomic<Home*>* link = &list(home.place.load(std::memory_order_relaxed));
     while (link->load(std::memory_order_relaxed) != &home)
       link = &link->load(std::memory_order_relaxed)->next;
     link->store(home.next.load(std::memory_order_relaxed), std::memory_order_release);
-    this->release(this->take_buffer(home));
+    const Number number = this->take_buffer(home);
     const std::lock_guard lock(homes_lock_);
     home.next_unused = unused_;
     unused_ = &home;
+    return number;
   }
 
   // --- After a restart, until the log is resumed; thread-safe ---

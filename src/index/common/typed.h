@@ -83,9 +83,8 @@ class Typed {
   /// at most `limit`, and for one at least if there is any. `take` only copies what it is shown.
   template <class Take>
   void read_below(Key key, std::size_t limit, Take&& take) const {
-    words_->scan_down(key, true, limit, [&](const CopiedPairs<K>& pairs) {
-      return pairs.template for_each<V>(take);
-    });
+    words_->scan_down(key, true, limit,
+                      [&](Key last, NewValue value) { return take(last, view_of(value)); });
   }
 
   /// The pair of the greatest key that is not above `key`, and that of the greatest key below it.
@@ -93,6 +92,14 @@ class Typed {
   std::optional<Pair> find_below(Key key) const { return find_last(key, true); }
 
  private:
+  static Value view_of(NewValue value) {
+    if constexpr (std::is_same_v<V, std::uint64_t>) {
+      return value.word();
+    } else {
+      return value.bytes();
+    }
+  }
+
   bool write(Key key, Value value, Mode mode, const NewValue* expected = nullptr) const {
     check_value(value);
     return words_->write(key, NewValue(value), mode, expected);
@@ -112,9 +119,8 @@ class Typed {
 
   std::optional<Pair> find_last(Key key, bool strictly) const {
     std::optional<Pair> found;
-    words_->scan_down(key, strictly, 1, [&](const CopiedPairs<K>& pairs) {
-      return pairs.template for_each<V>(
-          [&](Key last, Value value) { return found.emplace(last, value), false; });
+    words_->scan_down(key, strictly, 1, [&](Key last, NewValue value) {
+      return found.emplace(last, view_of(value)), false;
     });
     return found;
   }

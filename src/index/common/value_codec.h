@@ -12,8 +12,8 @@
 
 namespace perdix::detail::index {
 
-/// A value on its way into an index: a number, or bytes that belong to the caller. Which of them,
-/// the index's kind of values says. Two registers, so it is passed by value.
+/// A value on its way into an index or out of it: a number, or bytes that lie elsewhere. Which of
+/// them, the index's kind of values says. Two registers, so it is passed by value.
 class NewValue {
  public:
   explicit NewValue(std::uint64_t number) : word_(number) {}
@@ -41,6 +41,9 @@ class ValueCodec {
 
   /// The bytes of a string, in place; valid while the caller's guard lasts.
   std::string_view view(Word word) const { return strings_.view(word); }
+
+  /// The value in place, as view() has strings.
+  NewValue value(Word word) const { return inline_ ? NewValue(word) : NewValue(view(word)); }
 
   bool equal(Word word, NewValue value) const {
     return inline_ ? word == value.word() : strings_.view(word) == value.bytes();

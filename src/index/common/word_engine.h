@@ -17,7 +17,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,17 +84,25 @@ class OrderedWordEngine : public WordEngine<Engine, K> {
 
   void for_each(const PairSink<K>& show) const final { this->engine().scan(Key{}, kNoLimit, show); }
 
-  void scan_down(Key from, bool strictly, std::size_t limit, const PairSink<K>& show) const final {
+  /// Throws corrupt if the keys are not in order.
+  void scan_down(Key from, bool strictly, std::size_t limit,
+                 const typename WordIndex<K>::Take& take) const final {
+    if (limit == 0) return;
     const Engine& engine = this->engine();
     const epoch::Guard guard;
     LastPairs last(limit);
     engine.find_last(from, strictly, last);
-    Batch<K, LastPairs::kMost, std::greater<>> batch;
-    for (const LastPairs::Words& words : last.pairs()) engine.keys().prefetch(words.key);
-    for (const LastPairs::Words& words : last.pairs())
-      batch.add(engine.keys().view(words.key), words.value);
-    batch.copy_pairs(engine.pool(), engine.values(), limit);
-    if (batch.size() > 0) (void)show(batch.copied());
+    for (const LastPairs::Words& words : last.pairs()) {
+      engine.keys().prefetch(words.key);
+      engine.values().prefetch(words.value);
+    }
+    std::optional<Key> above;
+    for (const LastPairs::Words& words : last.pairs()) {
+      const Key key = engine.keys().view(words.key);
+      if (above && !(key < *above)) throw_unordered(engine.pool());
+      if (!take(key, engine.values().value(words.value))) return;
+      above = key;
+    }
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -81,11 +82,14 @@ class WordIndex : public pool::OpenIndex {
   /// Like for_each(), with the pairs with key >= from, ascending, at most `limit`.
   virtual void scan(Key from, std::size_t limit, const PairSink<K>& show) const;
 
+  /// Takes a pair that lies in the pool, and returns whether it takes more.
+  using Take = std::function<bool(Key key, NewValue value)>;
+
   /// Shows the pair of the greatest key that is not above, or is below, and some next to it further
-  /// down: as many as cost little more, at most `limit`, descending. Shows nothing if there is
-  /// none. The sink is the library's own and only copies: it may be called in a guard, and all
-  /// exceptions leave unchanged.
-  virtual void scan_down(Key from, bool strictly, std::size_t limit, const PairSink<K>& show) const;
+  /// down: as many as cost little more, at most `limit`, descending, until one is the last that
+  /// `take` wants. Shows nothing if there is none. `take` is the library's own and only copies: it
+  /// is called in a guard, and all exceptions leave unchanged.
+  virtual void scan_down(Key from, bool strictly, std::size_t limit, const Take& take) const;
 };
 
 template <Storable K>
@@ -94,7 +98,7 @@ void WordIndex<K>::scan(Key, std::size_t, const PairSink<K>&) const {
 }
 
 template <Storable K>
-void WordIndex<K>::scan_down(Key, bool, std::size_t, const PairSink<K>&) const {
+void WordIndex<K>::scan_down(Key, bool, std::size_t, const Take&) const {
   throw_without_order(info());
 }
 

@@ -17,6 +17,7 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,9 @@
 
 #include <perdix/error.h>
 
+#include "alloc/session.h"
 #include "index/common/buffer_pool.h"
+#include "index/common/retry.h"
 #include "index/common/write_buffer.h"
 #include "pm/probe.h"
 #include "pool/pool_core.h"
@@ -46,6 +49,24 @@ concept BufferOwner = requires(O& owner, wal::Chain& chain, bool may_split, unsi
   /// Pairs that came less those that went.
   { owner.pairs() } -> std::convertible_to<std::int64_t>;
 };
+
+/// Whether an index has the log that write buffers need, to which `word` leads. If it has none and
+/// one is wanted, gives it one; `word` is the commit. If there is no space for it the index is
+/// opened all the same, without buffers: or nothing could be erased from a pool that it has filled.
+inline bool has_log(pool::PoolCore& pool, std::uint64_t& word, bool wanted) {
+  if (!wanted || pm::load(word) != pm::kNull) return pm::load(word) != pm::kNull;
+  try {
+    retry_when_full(pool, [&] {
+      alloc::Session session = pool.allocator().session();
+      const pm::Offset log = wal::Log::create(session, pool);
+      session.commit(pm::set_word(word, log));
+    });
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return false;
+  }
+  return true;
+}
 
 template <BufferShape Shape>
 class WriteBuffers {
@@ -133,14 +154,6 @@ class WriteBuffers {
     buffer.node.store(nullptr, std::memory_order_release);
     node.set_buffer(0);
     return number;
-  }
-
-  /// Takes the locked node's buffer, whose chain is closed, if there are more in use than the
-  /// budget allows: those that survived an opening with a smaller one, or with less in the log.
-  void shed(Node& node) {
-    if (node.buffer() == 0 || !budget_is_exceeded()) return;
-    pm::on_step("buffers: give back a buffer");
-    pool_.release(take_buffer(node));
   }
 
   // --- Log ---
@@ -239,7 +252,17 @@ class WriteBuffers {
   /// longer needs. Returns whether that was anything. Does nothing if the log has taken no segment
   /// since the last time, and too little was written for many more buffers to be merged now.
   template <BufferOwner Owner>
-  bool give_space_back(Owner owner) {
+  bool give_space_back(Owner owner) noexcept {
+    try {
+      return log_ != nullptr && try_to_give_back(owner);
+    } catch (const std::exception&) {
+      return false;  // no memory, or damage, which the next call that reads there reports
+    }
+  }
+
+ private:
+  template <BufferOwner Owner>
+  bool try_to_give_back(Owner& owner) {
     constexpr std::uint64_t kFew = 256;
     const std::lock_guard lock(upkeep_);
     const std::int64_t erased = given_back_.pairs - owner.pairs();
@@ -260,7 +283,6 @@ class WriteBuffers {
     return given_back_.segments < before;
   }
 
- private:
   /// A writer that looks at the log cleans up to this many chains for each record after which a
   /// look is due.
   static constexpr unsigned kChainsPerRecord = 2;

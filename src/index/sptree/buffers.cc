@@ -66,30 +66,17 @@ bool NodeBuffers<K>::merge(Node& node, std::optional<Pair> another) {
   return true;
 }
 
-/// Gives the locked node a buffer: one that is left, or now and then a cold one of another node.
+/// Gives the locked node a buffer: one that is left, or now and then a cold one of another node,
+/// whose memory stays, since the caller's guard holds.
 template <class K>
 bool NodeBuffers<K>::attach(Node& node) {
-  std::uint32_t number = this->acquire(preferred_number(node));
-  if (number == 0 && this->may_take(node.lock.version())) number = take_cold_buffer();
+  const std::uint32_t number =
+      this->obtain(preferred_number(node), node.lock.version(),
+                   [&](const auto& cold, Buffer&) { return merge(*cold.place); });
   if (number == 0) return false;  // the leaf takes the change
   this->give_buffer(node, number);
   at(number).assign(owner_of(node));
   return true;
-}
-
-/// The buffer of a node that is not written to any more, merged and taken away from it; 0 if there
-/// is none at hand. Waits for no lock, since the caller holds one.
-template <class K>
-std::uint32_t NodeBuffers<K>::take_cold_buffer() {
-  const std::uint32_t number = this->cold();
-  if (number == 0) return 0;
-  Node* owner = at(number).node.load(std::memory_order_acquire);
-  pm::on_step("sptree: a buffer that another node may give");
-  if (owner == nullptr || !owner->lock.try_lock()) return 0;
-  const LockedNode<K> locked(owner);  // its memory stays: the caller's guard holds
-  if (owner->lock.is_obsolete() || owner->buffer() != number || !merge(*owner)) return 0;
-  pm::on_step("sptree: take the buffer of another node");
-  return this->take_buffer(*owner);
 }
 
 template class NodeBuffers<std::uint64_t>;

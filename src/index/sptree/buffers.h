@@ -12,21 +12,22 @@
 // closed when the leaf is used again, before a slot or a blob that it names can get another meaning
 // (L7).
 //
-// The parts that do not depend on pairs are in index/common/write_buffers.h, with invariants B1 to
-// B4 in write_buffer.h. Changes are made by the holder of the node's lock; readers validate the
-// node's version.
+// The parts that do not depend on pairs are in index/common: write_buffers.h, buffer_exchange.h,
+// and write_buffer.h with invariants B1 to B4. Changes are made by the holder of the node's lock;
+// readers validate the node's version.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <optional>
 
 #include "alloc/session.h"
+#include "index/common/buffer_exchange.h"
 #include "index/common/pair_records.h"
 #include "index/common/write_buffers.h"
 #include "index/sptree/buffer_shape.h"
 #include "index/sptree/leaf_store.h"
-#include "index/sptree/locked_node.h"
 #include "index/sptree/middle_nodes.h"
 #include "index/sptree/replay.h"
 #include "wal/log.h"
@@ -42,9 +43,30 @@ struct Found {
   bool present() const { return slot >= 0 || buffered >= 0; }
 };
 
+/// Which node has which buffer: a node keeps the number of its own.
+template <class Node>
+class NumberedBuffers : public WriteBuffers<BufferShape<Node>> {
+  using Base = WriteBuffers<BufferShape<Node>>;
+
+ public:
+  using Base::Base;
+  using Base::of;
+  using Place = Node*;  ///< as buffer_exchange.h has it
+  using Lock = typename Node::Lock;
+
+  static Node* place_of(const typename Base::Buffer& buffer) {
+    return buffer.node.load(std::memory_order_acquire);
+  }
+  static Lock& lock_at(Node* node) { return node->lock; }
+  typename Base::Buffer* of(Node* node) const { return of(*node); }
+  typename Base::Number take(typename Base::Buffer& buffer) {
+    return this->take_buffer(*buffer.node.load(std::memory_order_relaxed));
+  }
+};
+
 template <class K>
-class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
-  using Base = WriteBuffers<BufferShape<Mnode<K>>>;
+class NodeBuffers : public BufferExchange<NumberedBuffers<Mnode<K>>> {
+  using Base = BufferExchange<NumberedBuffers<Mnode<K>>>;
 
  public:
   using Node = Mnode<K>;
@@ -56,6 +78,7 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   using Base::budget;
   using Base::log;
   using Base::of;
+  using Base::shed;
 
   NodeBuffers(pool::PoolCore& pool, util::Arena& arena, const wal::Log::Limits& limits,
               LeafStore<K>& leaves, const MiddleNodes<K>& nodes)
@@ -129,12 +152,16 @@ class NodeBuffers : public WriteBuffers<BufferShape<Mnode<K>>> {
   /// commit is its own, too.
   bool merge(Node& node, std::optional<Pair> another = std::nullopt);
 
+  /// As shed() of the buffer that the locked node has, if any.
+  void shed(Node& node) {
+    if (Buffer* buffer = of(node)) shed(*buffer);
+  }
+
  private:
   Found find_buffered(const Buffer& buffer, Key key, Hash16 hash) const;
   void push(Buffer& buffer, Key key, NewValue value, Hash16 hash);
   void log_tombstone(const Node& node, Buffer& buffer, unsigned slot);
   bool attach(Node& node);
-  std::uint32_t take_cold_buffer();
 
   /// For how many records a chain is promised room that begins when `taken` slots of the leaf are
   /// used: as many as its buffer can hold pairs for which the leaf has no slot (B4).
@@ -201,7 +228,7 @@ template <class K>
   if (buffer.full()) {
     if (leaves_.all_inline()) {
       const bool added = merge(node, Pair{leaves_.inline_word(key), value.word()});
-      if (added) this->shed(node);
+      if (added) shed(node);
       return added;
     } else if (!merge(node)) {
       return false;

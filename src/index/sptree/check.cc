@@ -16,23 +16,23 @@ namespace perdix::detail::index::sptree {
 template <class K>
 void Checker<K>::check_pairs(const Node& node, CheckReport& report) const {
   Problems problems(report);
-  const pm::Offset offset = pool_.offset(node.leaf());
+  const pm::Offset offset = parts_.pool.offset(node.leaf());
   std::vector<Key> seen;
   const auto check_pair = [&](Word key_word, Word value_word, const std::string& place) {
     ++report.pairs;
-    if (!leaves_.keys().sound(key_word) || !leaves_.values().sound(value_word)) {
+    if (!parts_.leaves.keys().sound(key_word) || !parts_.leaves.values().sound(value_word)) {
       problems.expect(false, "leaf {:#x}: {} refers to a string that is not there (L6)", offset,
                       place);
       return;
     }
-    report.blocks += Keys::blobs(key_word) + leaves_.values().blobs(value_word);
-    const Key key = leaves_.keys().view(key_word);
+    report.blocks += Keys::blobs(key_word) + parts_.leaves.values().blobs(value_word);
+    const Key key = parts_.leaves.keys().view(key_word);
     seen.push_back(key);
     problems.expect(!(key < NodeBounds::view(node.low)) && node.covers(key),
                     "leaf {:#x}: the key in {} is out of the leaf's range (L3)", offset, place);
     problems.expect(Keys::hash16_of_word(key_word) == Keys::hash16(key),
                     "leaf {:#x}: {} has another key's hash", offset, place);
-    const Found found = buffers_.find(node, key, Keys::hash16(key));
+    const Found found = parts_.buffers.find(node, key, Keys::hash16(key));
     problems.expect(found.present() && found.value == value_word,
                     "leaf {:#x}: the filter denies the key in {} (M2)", offset, place);
   };
@@ -40,7 +40,7 @@ void Checker<K>::check_pairs(const Node& node, CheckReport& report) const {
     const Pair& pair = pair_at(*node.leaf(), slot);
     check_pair(pair.key, pair.value, fmt::format("slot {}", slot));
   }
-  const Buffer* buffer = buffers_.of(node);
+  const Buffer* buffer = parts_.buffers.of(node);
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     check_pair(buffer->key(i), buffer->value(i), fmt::format("buffered pair {}", i));
   std::sort(seen.begin(), seen.end());
@@ -52,17 +52,17 @@ void Checker<K>::check_pairs(const Node& node, CheckReport& report) const {
 template <class K>
 void Checker<K>::check_buffer(const Node& node, CheckReport& report) const {
   Problems problems(report);
-  const Buffer* buffer = buffers_.of(node);
+  const Buffer* buffer = parts_.buffers.of(node);
   if (buffer == nullptr) return;
-  const pm::Offset offset = pool_.offset(node.leaf());
-  const wal::Owner owner = buffers_.owner_of(node);
+  const pm::Offset offset = parts_.pool.offset(node.leaf());
+  const wal::Owner owner = parts_.buffers.owner_of(node);
   problems.expect(buffer->node.load() == &node && buffer->owner.load() == owner,
                   "leaf {:#x}: its write buffer belongs to another leaf", offset);
   problems.expect((node.slots() & buffer->erased_slots()).empty(),
                   "leaf {:#x}: a pair is there and erased (B3)", offset);
   const Replay chain =
-      replay(*buffers_.log(), owner, buffer->head.load(), *node.leaf(), [&](Word word) {
-        const Key key = leaves_.keys().view(word);
+      replay(*parts_.buffers.log(), owner, buffer->head.load(), *node.leaf(), [&](Word word) {
+        const Key key = parts_.leaves.keys().view(word);
         return !(key < NodeBounds::view(node.low)) && node.covers(key);
       });
   std::vector<std::pair<Word, Word>> logged = chain.pairs, held;
@@ -79,15 +79,16 @@ template <class K>
 void Checker<K>::check_node(const Node& node, CheckReport& report) const {
   Problems problems(report);
   const Leaf& leaf = *node.leaf();
-  const pm::Offset offset = pool_.offset(&leaf);
-  const Node* next = nodes_.next_of(node);
+  const pm::Offset offset = parts_.pool.offset(&leaf);
+  const Node* next = parts_.nodes.next_of(node);
   ++report.blocks;
-  problems.expect(pool_.allocator().validate_block(offset, sizeof(Leaf)),
+  problems.expect(parts_.pool.allocator().validate_block(offset, sizeof(Leaf)),
                   "leaf {:#x} lies in free memory (L6)", offset);
   problems.expect(leaf.magic == kLeafMagic, "leaf {:#x} has no magic number", offset);
-  problems.expect(successor_of(leaf) == (next == nullptr ? pm::kNull : pool_.offset(next->leaf())),
-                  "leaf {:#x}: DRAM and PM disagree on the next leaf (L2)", offset);
-  problems.expect(slots_of(leaf) == buffers_.taken_slots(node),
+  problems.expect(
+      successor_of(leaf) == (next == nullptr ? pm::kNull : parts_.pool.offset(next->leaf())),
+      "leaf {:#x}: DRAM and PM disagree on the next leaf (L2)", offset);
+  problems.expect(slots_of(leaf) == parts_.buffers.taken_slots(node),
                   "leaf {:#x}: DRAM and PM disagree on the bitmap (M2)", offset);
   const auto high = node.high.load(std::memory_order_acquire);
   if (next == nullptr) {
@@ -99,12 +100,12 @@ void Checker<K>::check_node(const Node& node, CheckReport& report) const {
     problems.expect(NodeBounds::view(node.low) < NodeBounds::view(next->low),
                     "leaf {:#x}: its successor's bound is not above its own (L2)", offset);
   }
-  if (!leaves_.keys().sound(leaf.low)) {
+  if (!parts_.leaves.keys().sound(leaf.low)) {
     problems.expect(false, "leaf {:#x}: its low bound is not there (L6)", offset);
     return;
   }
   report.blocks += Keys::blobs(leaf.low);
-  problems.expect(leaves_.keys().view(leaf.low) == NodeBounds::view(node.low),
+  problems.expect(parts_.leaves.keys().view(leaf.low) == NodeBounds::view(node.low),
                   "leaf {:#x}: DRAM and PM disagree on the low bound (M1)", offset);
 }
 
@@ -113,15 +114,15 @@ void Checker<K>::check_node(const Node& node, CheckReport& report) const {
 template <class K>
 void Checker<K>::check_backup(CheckReport& report) const {
   Problems problems(report);
-  const CheckReport own = backup_->tree().check();
+  const CheckReport own = parts_.backup->tree().check();
   report.blocks += own.blocks;
   for (const std::string& problem : own.problems)
     problems.expect(false, "backup of the top layer: {}", problem);
-  const Node* node = top_.head();
-  backup_->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
-    while (node != nullptr && NodeBounds::view(node->low) < low) node = nodes_.next_of(*node);
+  const Node* node = parts_.top.head();
+  parts_.backup->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
+    while (node != nullptr && NodeBounds::view(node->low) < low) node = parts_.nodes.next_of(*node);
     problems.expect(node != nullptr && NodeBounds::view(node->low) == low &&
-                        pool_.offset(node->leaf()) == offset,
+                        parts_.pool.offset(node->leaf()) == offset,
                     "the backup leads to {:#x}, where the leaf that it means is not (L8)", offset);
     return true;
   });
@@ -132,42 +133,42 @@ void Checker<K>::check_backup(CheckReport& report) const {
 template <class K>
 void Checker<K>::check_top(CheckReport& report) const {
   Problems problems(report);
-  const Node* node = nodes_.next_of(*top_.head());
+  const Node* node = parts_.nodes.next_of(*parts_.top.head());
   std::uint64_t missing = 0;
-  top_.for_each([&](const Node* listed) {
+  parts_.top.for_each([&](const Node* listed) {
     for (; node != nullptr && NodeBounds::view(node->low) < NodeBounds::view(listed->low);
-         node = nodes_.next_of(*node)) {
+         node = parts_.nodes.next_of(*node)) {
       ++missing;
     }
     problems.expect(node == listed, "the top layer leads to leaf {:#x}, which is not in the list",
-                    pool_.offset(listed->leaf()));
-    if (node == listed) node = nodes_.next_of(*node);
+                    parts_.pool.offset(listed->leaf()));
+    if (node == listed) node = parts_.nodes.next_of(*node);
     return true;
   });
-  for (; node != nullptr; node = nodes_.next_of(*node)) ++missing;
-  problems.expect(missing == top_.missing(), "the top layer misses {} leaves (T1)", missing);
+  for (; node != nullptr; node = parts_.nodes.next_of(*node)) ++missing;
+  problems.expect(missing == parts_.top.missing(), "the top layer misses {} leaves (T1)", missing);
 }
 
 template <class K>
 CheckReport Checker<K>::check() const {
   CheckReport report;
   Problems problems(report);
-  problems.expect(pool_.offset(top_.head()->leaf()) == pm::load(root_.first),
+  problems.expect(parts_.pool.offset(parts_.top.head()->leaf()) == pm::load(root_.first),
                   "the root does not lead to the first leaf (L1)");
   ++report.blocks;  // the root's
-  if (buffers_.log() != nullptr) buffers_.log()->check(report);
+  if (parts_.buffers.log() != nullptr) parts_.buffers.log()->check(report);
   check_backup(report);
   check_top(report);
-  problems.expect(top_.head()->leaf()->low == 0, "the first leaf has a low bound (L1)");
-  for (const Node* node = top_.head(); node != nullptr; node = nodes_.next_of(*node)) {
+  problems.expect(parts_.top.head()->leaf()->low == 0, "the first leaf has a low bound (L1)");
+  for (const Node* node = parts_.top.head(); node != nullptr; node = parts_.nodes.next_of(*node)) {
     check_node(*node, report);
     check_pairs(*node, report);
     check_buffer(*node, report);
-    problems.expect(orders_.sound_if_kept(*node),
+    problems.expect(parts_.leaf_orders.sound_if_kept(*node),
                     "leaf {:#x}: the order that scans keep is wrong (O1)",
-                    pool_.offset(node->leaf()));
+                    parts_.pool.offset(node->leaf()));
   }
-  const auto counted = static_cast<std::uint64_t>(leaves_.pairs());
+  const auto counted = static_cast<std::uint64_t>(parts_.leaves.pairs());
   problems.expect(report.pairs == counted, "{} pairs are counted, {} are there", counted,
                   report.pairs);
   return report;
@@ -177,19 +178,19 @@ template <class K>
 void Checker<K>::for_each_block(const pool::BlockVisitor& visit) const {
   const auto visit_words = [&](Word key, Word value) {
     if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (leaves_.values().blobs(value) != 0) visit(blob_offset(value));
+    if (parts_.leaves.values().blobs(value) != 0) visit(blob_offset(value));
   };
-  visit(pool_.offset(&root_));
-  if (buffers_.log() != nullptr) buffers_.log()->for_each_block(visit);
-  backup_->tree().for_each_block(visit);
-  for (const Node* node = top_.head(); node != nullptr; node = nodes_.next_of(*node)) {
-    visit(pool_.offset(node->leaf()));
+  visit(parts_.pool.offset(&root_));
+  if (parts_.buffers.log() != nullptr) parts_.buffers.log()->for_each_block(visit);
+  parts_.backup->tree().for_each_block(visit);
+  for (const Node* node = parts_.top.head(); node != nullptr; node = parts_.nodes.next_of(*node)) {
+    visit(parts_.pool.offset(node->leaf()));
     if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
     for (const unsigned slot : node->slots()) {
       const Pair& pair = pair_at(*node->leaf(), slot);
       visit_words(pair.key, pair.value);
     }
-    const Buffer* buffer = buffers_.of(*node);
+    const Buffer* buffer = parts_.buffers.of(*node);
     for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
       visit_words(buffer->key(i), buffer->value(i));
   }

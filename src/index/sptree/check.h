@@ -8,13 +8,8 @@
 
 #include <perdix/types.h>
 
-#include "index/sptree/buffers.h"
 #include "index/sptree/layout.h"
-#include "index/sptree/leaf_backup.h"
-#include "index/sptree/leaf_orders.h"
-#include "index/sptree/leaf_store.h"
-#include "index/sptree/middle_nodes.h"
-#include "index/sptree/top_layer.h"
+#include "index/sptree/parts.h"
 #include "pool/open_index.h"
 
 namespace perdix::detail::index::sptree {
@@ -25,18 +20,8 @@ class Checker {
   using Node = Mnode<K>;
   using Key = View<K>;
 
-  /// All outlive this.
-  Checker(pool::PoolCore& pool, const Root& root, const LeafStore<K>& leaves,
-          const MiddleNodes<K>& nodes, const NodeBuffers<K>& buffers, const TopLayer<K>& top,
-          const LeafBackup<K>& backup, const LeafOrders<K>& orders)
-      : pool_(pool),
-        root_(root),
-        leaves_(leaves),
-        nodes_(nodes),
-        buffers_(buffers),
-        top_(top),
-        backup_(backup),
-        orders_(orders) {}
+  /// Both outlive this.
+  Checker(const Parts<K>& parts, const Root& root) : parts_(parts), root_(root) {}
 
   CheckReport check() const;
   void for_each_block(const pool::BlockVisitor& visit) const;
@@ -52,14 +37,8 @@ class Checker {
   void check_pairs(const Node& node, CheckReport& report) const;
   void check_buffer(const Node& node, CheckReport& report) const;
 
-  pool::PoolCore& pool_;
+  const Parts<K>& parts_;
   const Root& root_;
-  const LeafStore<K>& leaves_;
-  const MiddleNodes<K>& nodes_;
-  const NodeBuffers<K>& buffers_;
-  const TopLayer<K>& top_;
-  const LeafBackup<K>& backup_;
-  const LeafOrders<K>& orders_;
 };
 
 }  // namespace perdix::detail::index::sptree

@@ -6,9 +6,12 @@
 #include <optional>
 
 #include "alloc/session.h"
+#include "index/common/value_codec.h"
+#include "index/fastfair/fastfair.h"
 #include "index/sptree/leaf_at.h"
 #include "index/sptree/replay.h"
-#include "index/sptree/sptree.h"
+#include "pool/pool_core.h"
+#include "wal/log.h"
 
 namespace perdix::detail::index::sptree {
 
@@ -49,7 +52,7 @@ class LeafStrings {
     }
   }
 
-  /// As Tree::buffers_.merge() does. A crash between the two commits leaves a stale chain.
+  /// As NodeBuffers::merge() does. A crash between the two commits leaves a stale chain.
   void merge(Leaf& leaf, const Survivor& survivor) {
     const Replay& chain = survivor.replay;
     const SlotSet before = slots_of(leaf);
@@ -80,11 +83,13 @@ class LeafStrings {
   wal::Chain chain_;
 };
 
+/// Frees all blocks of an index, and clears its root word.
+///
 /// The backup first, which leads to leaves. Then pairs, one commit each, and their leaf: so every
 /// crash point leaves a list that this can go on with. Then the log, which speaks of leaves, and
 /// the root block.
 template <class K>
-void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
+void destroy(pool::PoolCore& pool, std::uint64_t& root_word, Kind value_kind) {
   if (pm::load(root_word) == pm::kNull) return;
   const auto& pm = pool.pm();
   Root& root = root_at(pool, pm::load(root_word));

@@ -17,12 +17,13 @@ constexpr unsigned kAhead = 8;
 
 template <class K>
 void Resumer<K>::start(pm::Offset first_leaf, bool in_background) {
-  Leaf& first = leaf_at(pool_, first_leaf);
-  if (pm::load(first.low) != 0) throw_bad_leaf(pool_, pool_.offset(&first), "should be the first");
+  Leaf& first = leaf_at(parts_.pool, first_leaf);
+  if (pm::load(first.low) != 0)
+    throw_bad_leaf(parts_.pool, parts_.pool.offset(&first), "should be the first");
   if (has_log()) resumption_.for_each_closing([&](auto& closing) { log().add(closing.chain); });
   {
     const epoch::Guard guard;
-    top_.set_head(make_warm(first, NodeBounds::least()));
+    parts_.top.set_head(make_warm(first, NodeBounds::least()));
   }
   if (successor_of(first) == pm::kNull) {
     finish();
@@ -76,7 +77,7 @@ void Resumer<K>::prefetch_chains(Key key) {
   for (wal::Position& chain : chains) {
     leaf = next_leaf(*leaf);
     if (leaf == nullptr) break;
-    chain = log().surviving(sptree::owner_of(pool_.offset(leaf)));
+    chain = log().surviving(sptree::owner_of(parts_.pool.offset(leaf)));
   }
   log().prefetch(chains);
 }
@@ -85,7 +86,7 @@ void Resumer<K>::prefetch_chains(Key key) {
 /// the restart.
 template <class K>
 void Resumer<K>::finish() {
-  hints_.grow();
+  parts_.hints.grow();
   const std::lock_guard lock(resumption_.finishing);
   if (resumption_.done()) return;
   pm::on_step("sptree: all leaves are warm");
@@ -101,19 +102,19 @@ void Resumer<K>::finish() {
 /// the top layer is asked, and once more under the lock (C2).
 template <class K>
 auto Resumer<K>::lock_before_cold_range(Key key, High& high) -> LockedNode {
-  for (Node* node = top_.locate_surely(key);;) {
+  for (Node* node = parts_.top.locate_surely(key);;) {
     const Version version = node->lock.read_begin();
     if (Node::Lock::obsolete(version)) {
-      node = top_.locate_surely(key);
+      node = parts_.top.locate_surely(key);
     } else if (node->covers(key)) {
       high = node->high.load(std::memory_order_acquire);
       if (node->lock.read_validate(version)) return LockedNode(nullptr);
-    } else if (Node* next = nodes_.next_of(*node); next != nullptr) {
+    } else if (Node* next = parts_.nodes.next_of(*node); next != nullptr) {
       if (node->lock.read_validate(version)) node = next;
     } else if (node->lock.try_upgrade(version)) {
       pm::on_step("sptree: lock a cold range");
       LockedNode left(node);
-      node = top_.locate_surely(key);
+      node = parts_.top.locate_surely(key);
       if (!(NodeBounds::view(left->low) < NodeBounds::view(node->low))) return left;
       pm::on_step("sptree: a warm leaf lies before the key");
     }
@@ -127,26 +128,27 @@ void Resumer<K>::warm_one(Node& left, Key key) {
   const High high = left.high.load(std::memory_order_relaxed);
   Leaf* const first = next_leaf(*left.leaf());
   if (first == nullptr || low_of(*first) != NodeBounds::after(high))
-    throw_bad_leaf(pool_, pool_.offset(left.leaf()), "is not followed by the one it was");
+    throw_bad_leaf(parts_.pool, parts_.pool.offset(left.leaf()),
+                   "is not followed by the one it was");
   Leaf* leaf = &last_cold(*first, key, false);
   while (has_log() && leaf != first) {
     Leaf& before = last_cold(*first, low_of(*leaf), true);
-    const auto survivor = survivor_of(pool_, leaves_.keys(), log(), before);
+    const auto survivor = survivor_of(parts_.pool, parts_.leaves.keys(), log(), before);
     if (!survivor || !survivor->replay.stale) break;
     pm::on_step("sptree: a stale chain at the left comes first");
     leaf = &before;
   }
   if (leaf != first) {
-    const auto low = nodes_.make_bound(low_of(*leaf));
+    const auto low = parts_.nodes.make_bound(low_of(*leaf));
     try {
       make_warm(*leaf, low);
     } catch (...) {
-      nodes_.release_bound(low);
+      parts_.nodes.release_bound(low);
       throw;
     }
   } else {
     Node* node = make_warm(*leaf, NodeBounds::successor(high));
-    nodes_.set_next(left, node);
+    parts_.nodes.set_next(left, node);
   }
 }
 
@@ -154,10 +156,11 @@ void Resumer<K>::warm_one(Node& left, Key key) {
 /// yet, and the DRAM layers cannot hold such a bound.
 template <class K>
 auto Resumer<K>::low_of(const Leaf& leaf) const -> Key {
-  const Key low = leaves_.keys().view(pm::load(leaf.low));
+  const Key low = parts_.leaves.keys().view(pm::load(leaf.low));
   if constexpr (!Keys::kInline) {
     if (low.size() > art::kMaxKeySize)
-      throw_bad_leaf(pool_, pool_.offset(&leaf), "begins at a bound that is longer than a key");
+      throw_bad_leaf(parts_.pool, parts_.pool.offset(&leaf),
+                     "begins at a bound that is longer than a key");
   }
   return low;
 }
@@ -171,9 +174,9 @@ Leaf& Resumer<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   };
   Leaf* leaf = &first;
   if (Leaf* next = next_leaf(first); next == nullptr || !reached(*next)) return first;
-  if (const auto near = backup_->last(key, strictly_below)) {
-    Leaf& candidate = leaf_at(pool_, *near);
-    if (!reached(candidate)) throw_bad_leaf(pool_, *near, "is not where the backup has it");
+  if (const auto near = parts_.backup->last(key, strictly_below)) {
+    Leaf& candidate = leaf_at(parts_.pool, *near);
+    if (!reached(candidate)) throw_bad_leaf(parts_.pool, *near, "is not where the backup has it");
     if (low_of(first) < low_of(candidate)) leaf = &candidate;
   }
   for (;;) {
@@ -189,9 +192,9 @@ template <class K>
 Leaf* Resumer<K>::next_leaf(const Leaf& leaf) const {
   const pm::Offset offset = successor_of(leaf);
   if (offset == pm::kNull) return nullptr;
-  Leaf& next = leaf_at(pool_, offset);
+  Leaf& next = leaf_at(parts_.pool, offset);
   if (!(low_of(leaf) < low_of(next)))
-    throw_bad_leaf(pool_, offset, "begins no further than its predecessor");
+    throw_bad_leaf(parts_.pool, offset, "begins no further than its predecessor");
   return &next;
 }
 
@@ -201,10 +204,10 @@ Leaf* Resumer<K>::next_leaf(const Leaf& leaf) const {
 template <class K>
 auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   std::optional<Survivor> survivor;
-  if (has_log()) survivor = survivor_of(pool_, leaves_.keys(), log(), leaf);
+  if (has_log()) survivor = survivor_of(parts_.pool, parts_.leaves.keys(), log(), leaf);
   // A chain is closed if it is stale, and also if the budget has no buffer for it and the leaf has
   // room for all of its pairs.
-  const bool beyond = buffers_.budget_is_used_up();
+  const bool beyond = parts_.buffers.budget_is_used_up();
   if (survivor &&
       (survivor->replay.stale || (beyond && pairs_without_slot(survivor->replay, leaf) == 0))) {
     pm::on_step("sptree: close a chain");
@@ -216,11 +219,11 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
   Node* node = new_cold_node(leaf, low);
   try {
     if (survivor) buffer = buffer_for(*node, *survivor);
-    if (is_listed && !top_.add(*node))
-      throw_bad_leaf(pool_, pool_.offset(&leaf), "begins where another does");
+    if (is_listed && !parts_.top.add(*node))
+      throw_bad_leaf(parts_.pool, parts_.pool.offset(&leaf), "begins where another does");
   } catch (...) {
     if (survivor && survivor->adoption) log().cancel_adoption(*survivor->adoption);
-    if (buffer != 0) buffers_.release(buffer);
+    if (buffer != 0) parts_.buffers.release(buffer);
     delete_cold_node(node);
     throw;
   }
@@ -232,10 +235,10 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
     give_buffer(*node, *survivor, buffer);
     slots = slots - survivor->replay.erased;
   }
-  nodes_.fill_filter(*node, slots);
+  parts_.nodes.fill_filter(*node, slots);
   count_pairs(*node);
-  if (is_listed) backup_.add(*node);
-  hints_.note(*node);
+  if (is_listed) parts_.backup.add(*node);
+  parts_.hints.note(*node);
   return node;
 }
 
@@ -244,20 +247,21 @@ auto Resumer<K>::make_warm(Leaf& leaf, Low low) -> Node* {
 template <class K>
 auto Resumer<K>::new_cold_node(Leaf& leaf, Low low) -> Node* {
   const Leaf* following = next_leaf(leaf);
-  Node* next = following == nullptr ? nullptr : top_.find(low_of(*following));
+  Node* next = following == nullptr ? nullptr : parts_.top.find(low_of(*following));
   const bool makes_bound = following != nullptr && next == nullptr;
   auto high = NodeBounds::open();
   if (following != nullptr) {
     prefetch_pairs(*following);  // the background makes it warm next
-    high = NodeBounds::end_at(next != nullptr ? next->low : nodes_.make_bound(low_of(*following)));
+    high = NodeBounds::end_at(next != nullptr ? next->low
+                                              : parts_.nodes.make_bound(low_of(*following)));
   }
   try {
-    Node* node = nodes_.make(leaf, low, high);
-    nodes_.set_next(*node, next);
+    Node* node = parts_.nodes.make(leaf, low, high);
+    parts_.nodes.set_next(*node, next);
     node->lock.lock();
     return node;
   } catch (...) {
-    if (makes_bound) nodes_.release_bound(NodeBounds::successor(high));
+    if (makes_bound) parts_.nodes.release_bound(NodeBounds::successor(high));
     throw;
   }
 }
@@ -266,9 +270,9 @@ auto Resumer<K>::new_cold_node(Leaf& leaf, Low low) -> Node* {
 template <class K>
 void Resumer<K>::delete_cold_node(Node* node) {
   const auto high = node->high.load(std::memory_order_relaxed);
-  const bool made_bound = nodes_.next_of(*node) == nullptr && !NodeBounds::is_open(high);
-  if (made_bound) nodes_.release_bound(NodeBounds::successor(high));
-  nodes_.release(node);
+  const bool made_bound = parts_.nodes.next_of(*node) == nullptr && !NodeBounds::is_open(high);
+  if (made_bound) parts_.nodes.release_bound(NodeBounds::successor(high));
+  parts_.nodes.release(node);
 }
 
 // --- The chain of a leaf -------------------------------------------------------------------------
@@ -279,16 +283,17 @@ template <class K>
 std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
   const Replay& chain = survivor.replay;
   if (chain.pairs.size() + chain.erased.count() > kBufferPairs)
-    throw_bad_leaf(pool_, pool_.offset(node.leaf()), "has too much in the log");
+    throw_bad_leaf(parts_.pool, parts_.pool.offset(node.leaf()), "has too much in the log");
   const unsigned sure = pairs_without_slot(chain, *node.leaf());
   if (sure > kBufferPairs)
-    throw_bad_leaf(pool_, pool_.offset(node.leaf()), "has no room for its log");
-  const std::uint32_t number = buffers_.acquire_beyond_budget(buffers_.preferred_number(node));
+    throw_bad_leaf(parts_.pool, parts_.pool.offset(node.leaf()), "has no room for its log");
+  const std::uint32_t number =
+      parts_.buffers.acquire_beyond_budget(parts_.buffers.preferred_number(node));
   try {
     survivor.adoption =
         log().prepare_adoption(survivor.owner, survivor.head, static_cast<std::uint8_t>(sure));
   } catch (...) {
-    buffers_.release(number);
+    parts_.buffers.release(number);
     throw;
   }
   return number;
@@ -298,8 +303,8 @@ std::uint32_t Resumer<K>::buffer_for(const Node& node, Survivor& survivor) {
 template <class K>
 void Resumer<K>::give_buffer(Node& node, const Survivor& survivor, std::uint32_t number) {
   const Replay& chain = survivor.replay;
-  Buffer& buffer = buffers_.at(number);
-  buffers_.give_buffer(node, number);
+  Buffer& buffer = parts_.buffers.at(number);
+  parts_.buffers.give_buffer(node, number);
   log().adopt(buffer, *survivor.adoption);
   buffer.records = static_cast<std::uint8_t>(std::min(chain.records, kChainRecords));
   buffer.set_erased(chain.erased);
@@ -315,15 +320,15 @@ void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
   auto& [lock, closing] = resumption_.closing();
   const std::lock_guard closes(lock);
   if (chain.pairs.size() > kBufferPairs)
-    throw_bad_leaf(pool_, pool_.offset(&leaf), "has too much in the log");
+    throw_bad_leaf(parts_.pool, parts_.pool.offset(&leaf), "has too much in the log");
   const wal::Log::Adoption adoption = log().prepare_adoption(survivor.owner, survivor.head);
-  const Placed placed = leaves_.place(leaf, slots_of(leaf),
-                                      static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
-                                        return Pair{chain.pairs[i].first, chain.pairs[i].second};
-                                      });
+  const Placed placed = parts_.leaves.place(
+      leaf, slots_of(leaf), static_cast<unsigned>(chain.pairs.size()), [&](unsigned i) {
+        return Pair{chain.pairs[i].first, chain.pairs[i].second};
+      });
   if (!placed.complete) {
     log().cancel_adoption(adoption);
-    throw_bad_leaf(pool_, pool_.offset(&leaf), "has no room for its log");
+    throw_bad_leaf(parts_.pool, parts_.pool.offset(&leaf), "has no room for its log");
   }
   publish_slots(pm(), leaf, placed.taken - chain.erased);  // before the END
   log().adopt(closing, adoption);
@@ -333,17 +338,17 @@ void Resumer<K>::close_chain(Leaf& leaf, const Survivor& survivor) {
 /// Adds the node, its pairs and their strings to the statistics.
 template <class K>
 void Resumer<K>::count_pairs(const Node& node) {
-  nodes_.count(1);
-  leaves_.count_bytes(leaves_.keys().footprint(pm::load(node.leaf()->low)));
-  leaves_.count_pairs(buffers_.count(node));
-  if (!leaves_.all_inline()) {
+  parts_.nodes.count(1);
+  parts_.leaves.count_bytes(parts_.leaves.keys().footprint(pm::load(node.leaf()->low)));
+  parts_.leaves.count_pairs(parts_.buffers.count(node));
+  if (!parts_.leaves.all_inline()) {
     for (const unsigned slot : node.slots()) {
       const Pair& pair = pair_at(*node.leaf(), slot);
-      leaves_.count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
+      parts_.leaves.count_blobs(pm::load(pair.key), pm::load(pair.value), +1);
     }
-    const Buffer* buffer = buffers_.of(node);
+    const Buffer* buffer = parts_.buffers.of(node);
     for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-      leaves_.count_blobs(buffer->key(i), buffer->value(i), +1);
+      parts_.leaves.count_blobs(buffer->key(i), buffer->value(i), +1);
   }
 }
 

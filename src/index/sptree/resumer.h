@@ -49,15 +49,8 @@ class Resumer {
 
   /// The parts outlive this. all_warm() is called when every leaf is warm, without locks and
   /// guards, by each thread that was making leaves warm. It may throw.
-  Resumer(const Parts<K>& parts, std::function<void()> all_warm)
-      : pool_(parts.pool),
-        leaves_(parts.leaves),
-        nodes_(parts.nodes),
-        buffers_(parts.buffers),
-        hints_(parts.hints),
-        top_(parts.top),
-        backup_(parts.backup),
-        all_warm_(std::move(all_warm)) {}
+  Resumer(Parts<K>& parts, std::function<void()> all_warm)
+      : parts_(parts), all_warm_(std::move(all_warm)) {}
 
   /// Makes the first leaf warm, whose node becomes the top layer's head. `in_background`: a thread
   /// makes the others warm.
@@ -116,17 +109,11 @@ class Resumer {
   void close_chain(Leaf& leaf, const Survivor& survivor);
   void count_pairs(const Node& node);
 
-  wal::Log& log() const { return *buffers_.log(); }
-  bool has_log() const { return buffers_.log() != nullptr; }
-  const pm::Persister& pm() const { return pool_.pm(); }
+  wal::Log& log() const { return *parts_.buffers.log(); }
+  bool has_log() const { return parts_.buffers.log() != nullptr; }
+  const pm::Persister& pm() const { return parts_.pool.pm(); }
 
-  pool::PoolCore& pool_;
-  LeafStore<K>& leaves_;
-  MiddleNodes<K>& nodes_;
-  NodeBuffers<K>& buffers_;
-  NodeHints<K>& hints_;
-  TopLayer<K>& top_;
-  LeafBackup<K>& backup_;
+  Parts<K>& parts_;
   const std::function<void()> all_warm_;
   K resumed_until_{};      // where resume_some() goes on; one thread at a time calls it
   Resumption resumption_;  // last: its thread ends before any other member is destroyed

@@ -110,11 +110,11 @@ template <class K>
 auto Structure<K>::all_pairs(const Node& node) const -> Division {
   Division division;
   const auto add = [&](Word key, unsigned place) {
-    division.entries[division.size++] = {leaves_.keys().view(key), Keys::hash16_of_word(key),
+    division.entries[division.size++] = {parts_.leaves.keys().view(key), Keys::hash16_of_word(key),
                                          static_cast<std::uint8_t>(place)};
   };
   for (const unsigned slot : node.slots()) add(pm::load(pair_at(*node.leaf(), slot).key), slot);
-  const Buffer* buffer = buffers_.of(node);
+  const Buffer* buffer = parts_.buffers.of(node);
   for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
     add(buffer->key(i), kLeafPairs + i);
   return division;
@@ -124,7 +124,7 @@ auto Structure<K>::all_pairs(const Node& node) const -> Division {
 template <class K>
 Pair Structure<K>::pair_of(const Node& node, const Entry& entry) const {
   if (!entry.buffered()) return pair_at(*node.leaf(), entry.place);
-  const Buffer& buffer = *buffers_.of(node);
+  const Buffer& buffer = *parts_.buffers.of(node);
   const unsigned i = entry.place - kLeafPairs;
   return {buffer.key(i), buffer.value(i)};
 }
@@ -133,25 +133,25 @@ template <class K>
 void Structure<K>::split(Node& node, Key key) {
   Leaf& left = *node.leaf();
   prefetch_pairs(left);
-  alloc::Session session = pool_.allocator().session();
+  alloc::Session session = parts_.pool.allocator().session();
   const pm::Offset offset = session.reserve(sizeof(Leaf));
-  Leaf& right = *pool_.template at<Leaf>(offset);
+  Leaf& right = *parts_.pool.template at<Leaf>(offset);
   prefetch_half_for_write(right);
 
   Division division = all_pairs(node);
-  const SlotSet taken = buffers_.taken_slots(node);
+  const SlotSet taken = parts_.buffers.taken_slots(node);
   division.divide(NodeBounds::is_open(node.high.load(std::memory_order_relaxed)),
                   taken == node.slots(), key);
-  const Word low = leaves_.keys().write(session, division.separator);
+  const Word low = parts_.leaves.keys().write(session, division.separator);
   // DRAM before the commit: when it runs out, the session gives its blocks back and nothing has
   // changed.
-  Node* right_node =
-      nodes_.make_with_bound(right, division.separator, node.high.load(std::memory_order_relaxed));
+  Node* right_node = parts_.nodes.make_with_bound(right, division.separator,
+                                                  node.high.load(std::memory_order_relaxed));
   const std::uint64_t link = staged_link(left, offset);
   try {
     session.commit_when(left.link, ~std::uint64_t{0}, link);
   } catch (...) {
-    nodes_.release_with_bound(right_node);
+    parts_.nodes.release_with_bound(right_node);
     throw;
   }
 
@@ -159,7 +159,7 @@ void Structure<K>::split(Node& node, Key key) {
   // Means nothing before the commit, which is in the same line and whose flush takes it along.
   stage_slots(pm(), left, taken - moved_slots);
   session.commit(pm::set_word(left.link, link));  // from here on the new leaf owns what moved
-  leaves_.count_bytes(leaves_.keys().footprint(low));
+  parts_.leaves.count_bytes(parts_.leaves.keys().footprint(low));
 
   pm::on_step("sptree: a leaf was split");
   restage_left(node, division.staying(), taken - moved_slots);
@@ -221,7 +221,7 @@ void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet ta
     left.add(entry.place);
     store_in(free.first(), entry);
   }
-  Buffer* buffer = buffers_.of(node);
+  Buffer* buffer = parts_.buffers.of(node);
   const SlotSet erased = buffer == nullptr ? SlotSet() : buffer->erased_slots();
   const SlotSet slots = (taken | added) - left - erased;
   if (!added.empty()) {
@@ -235,9 +235,8 @@ void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet ta
   for (const Entry& entry : entries) node.add(entry.place, entry.hash);
   if (buffer != nullptr) {
     pm::on_step("sptree: a split ends a chain");
-    buffers_.log()->end(*buffer);  // its content is durable
-    buffer->clear();
-    buffers_.shed(node);
+    PairRecords<K>::end(*parts_.buffers.log(), *buffer);  // its content is durable
+    parts_.buffers.shed(*buffer);
   }
 }
 
@@ -245,38 +244,35 @@ void Structure<K>::restage_left(Node& node, std::span<Entry> entries, SlotSet ta
 /// since its lock is held.
 template <class K>
 void Structure<K>::link_right(Node& node, Node* right) {
-  nodes_.set_next(*right, nodes_.next_of(node));
-  nodes_.set_next(node, right);
+  parts_.nodes.set_next(*right, parts_.nodes.next_of(node));
+  parts_.nodes.set_next(node, right);
   node.high.store(NodeBounds::end_at(right->low), std::memory_order_release);
   pm::on_step("sptree: publish a node");
-  top_.publish_node(*right);
-  hints_.note(node);
-  hints_.note(*right);
-  backup_.enqueue(*right);
-  nodes_.count(1);  // last: it waits for all stores before it
+  parts_.top.publish_node(*right);
+  parts_.hints.note(node);
+  parts_.hints.note(*right);
+  parts_.backup.enqueue(*right);
+  parts_.nodes.count(1);  // last: it waits for all stores before it
 }
 
 template <class K>
 void Structure<K>::clean(wal::Chain& chain, bool may_split) {
   const epoch::Guard guard;
-  auto& buffer = static_cast<Buffer&>(chain);
-  Node* node = buffer.node.load(std::memory_order_acquire);
-  if (node == nullptr) return;
-  node->lock.lock();
-  const LockedNode locked(node);
-  if (node->lock.is_obsolete() || buffers_.of(*node) != &buffer) return;
-  if (buffers_.merge(*node)) return buffers_.shed(*node);
-  if (may_split) split(*node, NodeBounds::view(node->low));
+  const auto held = parts_.buffers.hold_home_of(static_cast<Buffer&>(chain));
+  if (!held) return;
+  Node& node = *held.place;
+  if (parts_.buffers.merge(node)) return parts_.buffers.shed(node);
+  if (may_split) split(node, NodeBounds::view(node.low));
 }
 
 /// Whether the locked node and its right neighbour should become one: they are sparse, or one of
 /// them is empty.
 template <class K>
 bool Structure<K>::mergeable(const Node& node) const {
-  const Node* next = nodes_.next_of(node);
+  const Node* next = parts_.nodes.next_of(node);
   if (next == nullptr) return false;
-  const unsigned count = buffers_.count(node);
-  const unsigned next_count = buffers_.count(*next);
+  const unsigned count = parts_.buffers.count(node);
+  const unsigned next_count = parts_.buffers.count(*next);
   return count == 0 || next_count == 0 || count + next_count < kMergeBelow;
 }
 
@@ -286,10 +282,10 @@ bool Structure<K>::mergeable(const Node& node) const {
 template <class K>
 void Structure<K>::merge_around(LockedNode node) {
   constexpr unsigned kRightEvery = 4, kLeftEvery = 8;
-  const unsigned count = buffers_.count(*node);
+  const unsigned count = parts_.buffers.count(*node);
   if (count >= kMergeBelow || count % kRightEvery != 0) return;
   if (mergeable(*node)) return try_to_merge(*node);
-  if (count % kLeftEvery != 0 || &*node == top_.head()) return;
+  if (count % kLeftEvery != 0 || &*node == parts_.top.head()) return;
   const auto low = node->low;  // outlives the node: the caller's guard holds
   { const LockedNode unlocked = std::move(node); }
   const LockedNode left = lock_left_of(NodeBounds::view(low));
@@ -301,7 +297,7 @@ void Structure<K>::merge_around(LockedNode node) {
 template <class K>
 auto Structure<K>::lock_left_of(Key key) -> LockedNode {
   for (;;) {
-    Node* left = top_.left_of(key);
+    Node* left = parts_.top.left_of(key);
     const Version version = left->lock.read_begin();
     if (!Node::Lock::obsolete(version) && left->lock.try_upgrade(version)) return LockedNode(left);
   }
@@ -313,16 +309,16 @@ auto Structure<K>::lock_left_of(Key key) -> LockedNode {
 /// from there (WordTree::back_up()).
 template <class K>
 bool Structure<K>::unlink(const Node& node) {
-  if (!backup_.remove(node)) return false;
+  if (!parts_.backup.remove(node)) return false;
   pm::on_step("sptree: a node leaves the top layer");
-  return top_.unlink_node(node);
+  return parts_.top.unlink_node(node);
 }
 
 /// Undoes unlink(): adds the node to the top layer, and enqueues it for the backup.
 template <class K>
 void Structure<K>::undo_unlink(Node& node) noexcept {
-  top_.publish_node(node);
-  backup_.enqueue(node);
+  parts_.top.publish_node(node);
+  parts_.backup.enqueue(node);
 }
 
 /// Merges the locked node with the next one if there is memory and space for that. If not, a later
@@ -342,7 +338,7 @@ void Structure<K>::try_to_merge(Node& node) {
 /// throws, both are as they were.
 template <class K>
 void Structure<K>::merge_with_next(Node& node) {
-  Node* right_node = nodes_.next_of(node);
+  Node* right_node = parts_.nodes.next_of(node);
   // Locks are taken from left to right. The right node is not obsolete: only a holder of its left
   // neighbour's lock makes it so.
   right_node->lock.lock();
@@ -352,15 +348,15 @@ void Structure<K>::merge_with_next(Node& node) {
     return;
   }
   // The chains must end first: they name slots and keys, which change with the range.
-  if (!buffers_.merge(node) || !buffers_.merge(*right_node)) return;
+  if (!parts_.buffers.merge(node) || !parts_.buffers.merge(*right_node)) return;
   if (!unlink(*right_node)) return;  // merging can wait
 
   Leaf& left = *node.leaf();
   Leaf& right = *right_node->leaf();
-  alloc::Session session = pool_.allocator().session();
+  alloc::Session session = parts_.pool.allocator().session();
   const std::uint64_t link = staged_link(left, successor_of(right));
   try {  // before the node changes: this throws where the pool is damaged, or memory is out
-    session.free(pool_.offset(&right));
+    session.free(parts_.pool.offset(&right));
     Keys::free(session, right.low);
     session.commit_when(left.link, ~std::uint64_t{0}, link);
   } catch (...) {
@@ -369,21 +365,21 @@ void Structure<K>::merge_with_next(Node& node) {
   }
   copy_pairs(*right_node, node);
 
-  const std::int64_t low_bytes = leaves_.keys().footprint(right.low);
+  const std::int64_t low_bytes = parts_.leaves.keys().footprint(right.low);
   session.log();
   stage_slots(pm(), left, node.slots());
   pm().publish(left.link, link);  // the commit
   session.finish();
-  leaves_.count_bytes(-low_bytes);
+  parts_.leaves.count_bytes(-low_bytes);
 
   pm::on_step("sptree: leaves were merged");
-  nodes_.set_next(node, nodes_.next_of(*right_node));
+  parts_.nodes.set_next(node, parts_.nodes.next_of(*right_node));
   node.high.store(right_node->high.load(std::memory_order_relaxed), std::memory_order_release);
-  nodes_.count(-1);
-  hints_.note(node);
-  if (right_node->buffer() != 0) buffers_.release(buffers_.take_buffer(*right_node));
+  parts_.nodes.count(-1);
+  parts_.hints.note(node);
+  if (right_node->buffer() != 0) parts_.buffers.release(parts_.buffers.take_buffer(*right_node));
   right_lock.release()->lock.unlock_obsolete();
-  nodes_.retire(right_node);
+  parts_.nodes.retire(right_node);
 }
 
 /// Copies the pairs of a node's leaf into free slots of another one. Both are locked. Only flushes:

@@ -31,14 +31,7 @@ class Structure {
   using Key = View<K>;
 
   /// The parts outlive this.
-  explicit Structure(const Parts<K>& parts)
-      : pool_(parts.pool),
-        leaves_(parts.leaves),
-        nodes_(parts.nodes),
-        buffers_(parts.buffers),
-        hints_(parts.hints),
-        top_(parts.top),
-        backup_(parts.backup) {}
+  explicit Structure(Parts<K>& parts) : parts_(parts) {}
 
   /// Splits the locked node, so that `key` finds room in it or in its new right neighbour. Pairs of
   /// its write buffer that move are written to the new leaf. The others are merged into the left
@@ -75,15 +68,9 @@ class Structure {
   void merge_with_next(Node& node);
   void copy_pairs(const Node& from, Node& to);
 
-  const pm::Persister& pm() const { return pool_.pm(); }
+  const pm::Persister& pm() const { return parts_.pool.pm(); }
 
-  pool::PoolCore& pool_;
-  LeafStore<K>& leaves_;
-  MiddleNodes<K>& nodes_;
-  NodeBuffers<K>& buffers_;
-  NodeHints<K>& hints_;
-  TopLayer<K>& top_;
-  LeafBackup<K>& backup_;
+  Parts<K>& parts_;
 };
 
 }  // namespace perdix::detail::index::sptree

@@ -1,8 +1,10 @@
 #include "index/sptree/sptree.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
-#include "alloc/session.h"
+#include "epoch/guard.h"
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 #include "index/sptree/check.h"
@@ -15,52 +17,41 @@
 namespace perdix::detail::index::sptree {
 
 template <class K>
-[[gnu::flatten]] auto WordTree<K>::lock_node(Key key, Hash16 hash, bool may_add) -> LockedNode {
-  prefetch_by_hint(key, hash);  // while the top layer is searched
-  Node* node = top_.locate(key);
-  prefetch_node(node, hash);
-  for (unsigned steps = 0;;) {
-    const Version version = node->lock.read_begin();
-    if (Node::Lock::obsolete(version)) {
-      pm::on_step("sptree: a writer meets a node that is gone");
-      node = top_.locate(key);
-      continue;
-    }
-    if (!node->covers(key)) {
-      node = go_right(node, version, key, steps);
-      continue;
-    }
-    pm::on_step("sptree: lock a node");
-    prefetch_for_write(*node, hash, may_add);
-    if (node->lock.try_upgrade(version)) return LockedNode(node);
-  }
+WordTree<K>::WordTree(pool::IndexHandle handle, const SpTreeOptions& options,
+                      const wal::Log::Limits& log_limits)
+    : handle_(std::move(handle)),
+      parts_(pool(), handle_.info().value_kind, log_limits,
+             [this](Key low, pm::Offset leaf) { back_up(low, leaf); }),
+      structure_(parts_),
+      resumer_(parts_, [this] {
+        if (parts_.buffers.log() != nullptr) parts_.buffers.tidy_up(Upkeep{*this});
+      }) {
+  const auto start = std::chrono::steady_clock::now();
+  parts_.orders.set_budget(options.scan_budget);
+  if (pm::load(handle_.root()) == pm::kNull)
+    retry_when_full(pool(), [&] { create(pool(), handle_.root()); });
+  Root& root = this->root();
+  parts_.backup.open(root.backup);
+  if (has_log(pool(), root.log, options.dram_budget != 0))
+    retry_when_full(pool(), [&] { open_log(pm::load(root.log), options.dram_budget); });
+  resumer_.start(pm::load(root.first), options.resume_in_background);
+  recovery_seconds_ =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  entry_.emplace(pool().open_indexes(), *this);
 }
 
-/// Asks for the lines that a write needs of the key's node, if there is a hint.
+/// Opens the log, with buffers and hints as the budget allows.
 template <class K>
-void WordTree<K>::prefetch_by_hint(Key key, Hash16 hash) const {
-  if (const Node* node = hints_.of(key)) prefetch_node(node, hash);
+void WordTree<K>::open_log(pm::Offset log, std::uint64_t budget) {
+  const std::uint64_t of_hints = NodeHints<K>::share_of(budget);
+  const bool unlimited = budget == kUnlimited;
+  parts_.hints.set_budget(of_hints);
+  parts_.buffers.open_log(pool(), log, unlimited ? budget : budget - of_hints);
 }
 
-/// Asks for the lines of a node that a write needs, and of the buffer that the node has unless
-/// something kept it from getting that one. Reads nothing: there may be no node any more.
 template <class K>
-void WordTree<K>::prefetch_node(const Node* node, Hash16 hash) const {
-  __builtin_prefetch(node, 1);
-  node->prefetch_fingerprints(hash);
-  if (const std::uint32_t number = buffers_.preferred_number(*node)) buffers_.prefetch(number);
-}
-
-/// Asks for the lines that a write goes to, so that they are on their way while the fingerprints
-/// are. Those of a new pair only where the filter says that the key is new: a pair that is present
-/// stays where it is, and the line of a free slot would be read for nothing.
-template <class K>
-void WordTree<K>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add) const {
-  if (const Buffer* buffer = buffers_.of(node)) return buffer->prefetch_for_change();
-  if (!may_add || node.bloom.may_contain(hash)) return;
-  const Leaf& leaf = *node.leaf();
-  __builtin_prefetch(&leaf, 1);
-  __builtin_prefetch(&pair_at(leaf, node.free_slot_near(hash) % kLeafPairs), 1);
+void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
+  sptree::destroy<K>(pool, root, value_kind);
 }
 
 // Inlined as a whole (flatten), except rare cases: the fewer instructions a lookup takes, the more
@@ -68,8 +59,8 @@ void WordTree<K>::prefetch_for_write(const Node& node, Hash16 hash, bool may_add
 template <class K>
 [[gnu::flatten]] std::optional<Word> WordTree<K>::find_word(Key key) const {
   const Hash16 hash = Keys::hash16(key);
-  const Found found =
-      read_node(key, hash, [&](const Node& node) { return buffers_.find(node, key, hash); });
+  const Found found = search().read(
+      key, hash, [&](const Node& node) { return parts_.buffers.find(node, key, hash); });
   return found.present() ? std::optional(found.value) : std::nullopt;
 }
 
@@ -85,8 +76,24 @@ template <class K>
 [[gnu::flatten]] bool WordTree<K>::contains(Key key) const {
   const Hash16 hash = Keys::hash16(key);
   const epoch::Guard guard;
-  return read_node(key, hash, [&](const Node& node) { return buffers_.find(node, key, hash); })
+  return search()
+      .read(key, hash, [&](const Node& node) { return parts_.buffers.find(node, key, hash); })
       .present();
+}
+
+template <class K>
+void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
+  GroupLookup<K>(parts_, search()).find(keys, out);
+}
+
+template <class K>
+void WordTree<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
+  Scans<K>(parts_, search()).scan(from, limit, show);
+}
+
+template <class K>
+void WordTree<K>::find_last(Key key, bool strictly, LastPairs& last) const {
+  Scans<K>(parts_, search()).find_last(key, strictly, last);
 }
 
 template <class K>
@@ -98,30 +105,25 @@ bool WordTree<K>::write(Key key, NewValue value, Mode mode, const NewValue* expe
   return retry_when_full(pool(), attempt);
 }
 
-/// Gives back space that the log no longer needs.
 template <class K>
 bool WordTree<K>::reclaim_space() noexcept {
-  try {
-    return has_log() && buffers_.give_space_back(Upkeep{*this});
-  } catch (const std::exception&) {
-    return false;  // a call that needs the damaged part throws the error
-  }
+  return parts_.buffers.give_space_back(Upkeep{*this});
 }
 
 template <class K>
 [[gnu::always_inline]] inline bool WordTree<K>::try_write(Key key, NewValue value, Mode mode,
                                                           const NewValue* expected) {
   const Hash16 hash = Keys::hash16(key);
-  if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
+  if (parts_.buffers.upkeep_due()) parts_.buffers.keep_short(Upkeep{*this});
   const epoch::Guard guard;
   for (;;) {
-    const LockedNode node = lock_node(key, hash, mode != Mode::update);
-    const Found found = buffers_.find(*node, key, hash);
+    const LockedNode<K> node = search().lock(key, hash, mode != Mode::update);
+    const Found found = parts_.buffers.find(*node, key, hash);
     if (found.present()) {
       if (mode == Mode::insert || !value_is(found, expected)) return false;
-      if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node))) {
-        if (!buffers_.merge(*node)) structure_.split(*node, key);
-        buffers_.shed(*node);
+      if (found.buffered >= 0 && !parts_.buffers.can_grow(*parts_.buffers.of(*node))) {
+        if (!parts_.buffers.merge(*node)) structure_.split(*node, key);
+        parts_.buffers.shed(*node);
         continue;
       }
       replace(*node, found, value);
@@ -136,25 +138,26 @@ template <class K>
 /// Adds a pair, to the write buffer if there is one; false if the node must be split before.
 template <class K>
 bool WordTree<K>::add(Node& node, Key key, NewValue value, Hash16 hash) {
-  Buffer* const buffer = buffers_.for_change(node);
-  const unsigned slot = buffer != nullptr ? 0 : buffers_.free_slot_of(node, hash);
-  if (slot == kLeafPairs || (buffer == nullptr && !buffers_.leaf_may_take(node))) return false;
+  auto* const buffer = parts_.buffers.for_change(node);
+  const unsigned slot = buffer != nullptr ? 0 : parts_.buffers.free_slot_of(node, hash);
+  if (slot == kLeafPairs || (buffer == nullptr && !parts_.buffers.leaf_may_take(node)))
+    return false;
   // Counted before the stores: an atomic addition waits for those that came before it, and they go
   // to lines that are in no cache.
-  leaves_.count_pairs(1);
+  parts_.leaves.count_pairs(1);
   bool added = true;
   try {
     if (buffer != nullptr) {
-      added = buffers_.add(node, *buffer, key, value, hash);
+      added = parts_.buffers.add(node, *buffer, key, value, hash);
     } else {
-      leaves_.add(*node.leaf(), slot, key, value, hash);
+      parts_.leaves.add(*node.leaf(), slot, key, value, hash);
       node.add(slot, hash);
     }
   } catch (...) {
-    leaves_.count_pairs(-1);
+    parts_.leaves.count_pairs(-1);
     throw;
   }
-  if (!added) leaves_.count_pairs(-1);
+  if (!added) parts_.leaves.count_pairs(-1);
   return added;
 }
 
@@ -162,27 +165,27 @@ template <class K>
 [[gnu::always_inline]] inline void WordTree<K>::replace(Node& node, const Found& found,
                                                         NewValue value) {
   if (found.slot >= 0) {
-    leaves_.replace(*node.leaf(), static_cast<unsigned>(found.slot), value);
+    parts_.leaves.replace(*node.leaf(), static_cast<unsigned>(found.slot), value);
   } else {
-    buffers_.replace(*buffers_.of(node), static_cast<unsigned>(found.buffered), value);
+    parts_.buffers.replace(*parts_.buffers.of(node), static_cast<unsigned>(found.buffered), value);
   }
 }
 
 template <class K>
 [[gnu::always_inline]] inline void WordTree<K>::remove(Node& node, const Found& found) {
   const auto slot = static_cast<unsigned>(found.slot);
-  leaves_.count_pairs(-1);  // before the stores, as in add()
+  parts_.leaves.count_pairs(-1);  // before the stores, as in add()
   try {
     if (found.slot < 0)
-      return buffers_.remove(*buffers_.of(node), static_cast<unsigned>(found.buffered));
-    Buffer* buffer = buffers_.for_change(node);
+      return parts_.buffers.remove(*parts_.buffers.of(node), static_cast<unsigned>(found.buffered));
+    auto* const buffer = parts_.buffers.for_change(node);
     const bool done =
-        buffer != nullptr && !buffer->full() && buffers_.add_tombstone(node, *buffer, slot);
+        buffer != nullptr && !buffer->full() && parts_.buffers.add_tombstone(node, *buffer, slot);
     if (done) return;
-    leaves_.remove(*node.leaf(), slot);
+    parts_.leaves.remove(*node.leaf(), slot);
     node.remove(slot);
   } catch (...) {
-    leaves_.count_pairs(1);
+    parts_.leaves.count_pairs(1);
     throw;
   }
 }
@@ -193,27 +196,28 @@ template <class K>
 void WordTree<K>::shed_stale_filter(Node& node) {
   constexpr unsigned kTolerated = 48;
   const unsigned fresh = Bloom::kBitsPerKey * node.count();
-  if (node.bloom.bits_set() > fresh + kTolerated) nodes_.fill_filter(node, node.slots());
+  if (node.bloom.bits_set() > fresh + kTolerated) parts_.nodes.fill_filter(node, node.slots());
 }
 
 template <class K>
 bool WordTree<K>::erase(Key key, const NewValue* expected) {
   check_key(key);
   const Hash16 hash = Keys::hash16(key);
-  if (buffers_.upkeep_due()) buffers_.keep_short(Upkeep{*this});
+  if (parts_.buffers.upkeep_due()) parts_.buffers.keep_short(Upkeep{*this});
   const epoch::Guard guard;
   for (;;) {
-    LockedNode node = lock_node(key, hash, false);
+    LockedNode<K> node = search().lock(key, hash, false);
     // At the same time as the line of the pair: that of the bitmap, for the commit, and those that
     // say how many pairs are left.
     if (node->buffer() == 0) __builtin_prefetch(node->leaf(), 1);
     __builtin_prefetch(&node->fingerprints[0], 1);
     __builtin_prefetch(&node->fingerprints[kLeafPairs / 2], 1);
-    const Found found = buffers_.find(*node, key, hash);
+    const Found found = parts_.buffers.find(*node, key, hash);
     if (!found.present() || !value_is(found, expected)) return false;
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
-    if (found.buffered >= 0 && !buffers_.can_grow(*buffers_.of(*node)) && buffers_.merge(*node)) {
-      buffers_.shed(*node);
+    if (found.buffered >= 0 && !parts_.buffers.can_grow(*parts_.buffers.of(*node)) &&
+        parts_.buffers.merge(*node)) {
+      parts_.buffers.shed(*node);
       continue;
     }
     remove(*node, found);
@@ -229,10 +233,10 @@ template <class K>
 void WordTree<K>::back_up(Key low, pm::Offset leaf) noexcept {
   try {
     const epoch::Guard guard;
-    const LockedNode node = lock_node(low, Keys::hash16(low), false);
-    const bool there = pool().offset(node->leaf()) == leaf && NodeBounds::view(node->low) == low;
+    const LockedNode<K> node = search().lock(low, Keys::hash16(low), false);
+    const bool there = pool().offset(node->leaf()) == leaf && Bounds<K>::view(node->low) == low;
     pm::on_step("sptree: back up a leaf");
-    if (there) return backup_.add(low, leaf);
+    if (there) return parts_.backup.add(low, leaf);
     pm::on_step("sptree: a leaf on its way to the backup is gone");
   } catch (const std::exception&) {
     // The backup lags behind. A call that needs the damaged part throws the error itself.
@@ -247,21 +251,22 @@ static double share_of(std::int64_t part, std::uint64_t whole) {
 template <class K>
 std::uint64_t WordTree<K>::size() const {
   resumer_.require_resumed();
-  return static_cast<std::uint64_t>(leaves_.pairs());
+  return static_cast<std::uint64_t>(parts_.leaves.pairs());
 }
 
 template <class K>
 IndexStats WordTree<K>::stats() const {
   IndexStats stats;
-  const IndexStats backup = backup_->stats();
+  const IndexStats backup = parts_.backup->stats();
+  const wal::Log* const log = parts_.buffers.log();
   stats.resumption_seconds = resumer_.seconds();
-  stats.resumed = resumer_.done() ? 1 : share_of(nodes_.count(), Backup<K>::leaves(backup));
-  stats.pairs = static_cast<std::uint64_t>(leaves_.pairs());
-  stats.leaves = static_cast<std::uint64_t>(nodes_.count());
+  stats.resumed = resumer_.done() ? 1 : share_of(parts_.nodes.count(), Backup<K>::leaves(backup));
+  stats.pairs = static_cast<std::uint64_t>(parts_.leaves.pairs());
+  stats.leaves = static_cast<std::uint64_t>(parts_.nodes.count());
   stats.pm_bytes = sizeof(Root) + stats.leaves * sizeof(Leaf) +
-                   static_cast<std::uint64_t>(leaves_.blob_bytes()) + backup.pm_bytes +
-                   (!has_log() ? 0 : log().pm_bytes());
-  stats.dram_bytes = nodes_.bytes_in_use() + arena_.bytes_in_use() + backup.dram_bytes;
+                   static_cast<std::uint64_t>(parts_.leaves.blob_bytes()) + backup.pm_bytes +
+                   (log == nullptr ? 0 : log->pm_bytes());
+  stats.dram_bytes = parts_.nodes.bytes_in_use() + parts_.arena.bytes_in_use() + backup.dram_bytes;
   stats.recovery_seconds = recovery_seconds_;
   return stats;
 }
@@ -271,9 +276,9 @@ template <class K>
 template <class Visit>
 void WordTree<K>::with_checker(Visit visit) const {
   resumer_.require_quiet();
-  backup_.finish();
+  parts_.backup.finish();
   const epoch::Guard guard;
-  visit(Checker<K>(pool(), root(), leaves_, nodes_, buffers_, top_, backup_, leaf_orders_));
+  visit(Checker<K>(parts_, root()));
 }
 
 template <class K>
@@ -286,34 +291,6 @@ CheckReport WordTree<K>::check() const {
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   with_checker([&](const Checker<K>& checker) { checker.for_each_block(visit); });
-}
-
-template <class K>
-bool WordTree<K>::hinted(Key key) const {
-  const epoch::Guard guard;
-  return hints_.of(key) == top_.locate(key);
-}
-
-template <class K>
-unsigned WordTree<K>::steps_right(Key key) const {
-  const epoch::Guard guard;
-  unsigned steps = 0;
-  for (Node* node = top_.locate(key);;) {
-    const Version version = node->lock.read_begin();
-    const bool gone = Node::Lock::obsolete(version);
-    if (!gone && node->covers(key)) return steps;
-    node = gone ? top_.locate(key) : go_right(node, version, key, steps);
-  }
-}
-
-template <class K>
-bool WordTree<K>::order_kept(Key key) const {
-  const epoch::Guard guard;
-  return read_node_from(top_.locate(key), key, [&](const Node& node) {
-    Order order;
-    leaf_orders_.read(node, order);
-    return order.kept;
-  });
 }
 
 template class WordTree<std::uint64_t>;

@@ -248,7 +248,8 @@ class OrderedMap final : public Map<K> {
 
   void for_each(const PairSink<K>& show) const final { scan(Key{}, kNoLimit, show); }
   void scan(Key from, std::size_t limit, const PairSink<K>& show) const final;
-  void scan_down(Key from, bool strictly, std::size_t limit, const PairSink<K>& show) const final;
+  void scan_down(Key from, bool strictly, std::size_t limit,
+                 const typename WordIndex<K>::Take& take) const final;
 
  private:
   using Pending = typename Map<K>::Pending;

@@ -202,11 +202,13 @@ auto OrderedMap<K>::find_last(Key bound, bool strictly) const -> std::optional<P
 /// Shows one pair at most: each lookup of a plug-in begins at the top.
 template <class K>
 void OrderedMap<K>::scan_down(Key from, bool strictly, std::size_t limit,
-                              const PairSink<K>& show) const {
+                              const typename WordIndex<K>::Take& take) const {
   if (limit == 0) return;
-  PairCopies<K> batch(this->value_kind());
-  if (const auto pair = find_last(from, strictly)) batch.add(pair->first, pair->second);
-  if (batch.size() > 0) (void)show(batch.copied());
+  const auto pair = find_last(from, strictly);
+  if (!pair) return;
+  const std::string_view bytes = pair->second;
+  const bool is_number = this->value_kind() == Kind::u64;
+  (void)take(pair->first, is_number ? NewValue(Raw<std::uint64_t>::view(bytes)) : NewValue(bytes));
 }
 
 template class UnorderedMap<std::uint64_t>;
