@@ -70,7 +70,7 @@ class LeafBuffers {
   Buffers* get() const { return buffers_.get(); }
   Buffers* operator->() const { return buffers_.get(); }
 
-  // --- They count under the latch of the leaf, or if its version is validated ---
+  // --- Lookups: they count under the latch of the leaf, or if its version is validated ---
 
   Buffer* of(const Node& leaf) const {
     return buffers_ == nullptr ? nullptr : buffers_->of(pool_.offset(&leaf));

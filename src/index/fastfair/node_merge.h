@@ -34,7 +34,7 @@ class Merging {
         buffers_(buffers),
         fanout_(nodes_.fanout()) {}
 
-  /// Is called after the erase of a key that leaves its leaf, with its buffer, `left` pairs. The
+  /// Merges after the erase of a key that leaves its leaf, with its buffer, `left` pairs. The
   /// caller holds a guard and no latch.
   void after_erase(Key key, unsigned left) {
     if (sparse(left)) merge_around(key);

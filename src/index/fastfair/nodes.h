@@ -73,7 +73,7 @@ class Nodes {
   using Keys = Codec<K>;
   using Target = fastfair::Target<K>;
 
-  /// Those below a word of the pool. `fanout`: entries with which a node is full, 4 to kCapacity.
+  /// The nodes below a word of the pool. `fanout`: entries with which one is full, 4 to kCapacity.
   /// 2^latch_bits latches, of a line each.
   Nodes(pool::PoolCore& pool, std::uint64_t& root, unsigned fanout, unsigned latch_bits)
       : pool_(pool), root_(root), fanout_(fanout), keys_(pool), latches_(latch_bits) {

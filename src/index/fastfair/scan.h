@@ -8,7 +8,7 @@
 
 namespace perdix::detail::index::fastfair {
 
-/// For one call: small, and made where it is needed. Thread-safe.
+/// Reads in the order of keys. Small, and made for one call. Thread-safe.
 template <class K>
 class LeafReader {
  public:
