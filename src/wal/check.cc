@@ -64,7 +64,7 @@ void Log::check_heads(const Survivors& found, CheckReport& report) const {
     Position last = 0;
     follow(owner, head, [&](Type, Word, Word, Position at) {
       last = at;
-      const bool behind = at >= marks_.at(chain->generation_, stripe_of_position(at));
+      const bool behind = at >= generations_.marks().at(chain->generation_, stripe_of_position(at));
       expect(report, behind || resuming(),
              fmt::format("log: a record of owner {} lies before its generation's mark", owner));
     });

@@ -24,20 +24,6 @@ static_assert(kMaxLimit < kRingSize);
 /// each record that is appended causes 8 bytes of a table.
 constexpr std::uint64_t kSuffixPerTable = 4;
 
-/// The number of ages into which the surviving chains are divided, by where their records lie.
-constexpr Generation kAges = 16;
-/// The generation of the first age. The last age ends where the log ended when it was opened. The
-/// generation after it is that of new chains.
-constexpr Generation kFirstAge = 1;
-
-/// Generations that begin while the limit's bytes are appended. A chain keeps all records since its
-/// generation began, so at most this part of the limit is kept in vain.
-constexpr std::uint64_t kGenerationsPerLimit = 64;
-
-/// Refused records after which a look at the log is due. Not after each one: it takes long to find
-/// that a full pool has no space, and during that time writes go to the leaves.
-constexpr unsigned kRefusalsPerLook = 64;
-
 /// All stripes, locked.
 class AllLocked {
  public:
@@ -88,18 +74,17 @@ Log::Log(pool::PoolCore& pool, pm::Offset header, Limits limits)
       seed_(pm::load(header_.seed)),
       stripe_limit_(limit_per_stripe(limits)),
       most_suffix_(limits.suffix),
-      least_generation_(limits.generation * sizeof(Record)),
-      bytes_per_look_(limits.records_per_look * sizeof(Record)) {
+      bytes_per_look_(limits.records_per_look * sizeof(Record)),
+      generations_(stripes_, limits.generation * sizeof(Record)) {
   assert(kSegmentSize % bytes_per_look_ == 0);
   for (unsigned i = 0; i < kStripes; ++i)
-    stripes_.emplace_back(pool, header_.stripes[i], seed_, i, marks_);
-  for (unsigned i = 0; i < util::kStripes; ++i) cursors_[i].stripe = i % kStripes;
+    stripes_.emplace_back(pool, header_.stripes[i], seed_, i, generations_.marks());
   auto found = std::make_unique<Survivors>(pool, header_, rings());
   for (unsigned i = 0; i < kStripes; ++i) {
     stripes_[i].open(found->scan(i));
     stripes_[i].set_checkpointed(found->checkpointed(i));
   }
-  mark_the_past(read_tails());
+  generations_.mark_the_past();
   require_distinct_blocks();
   survivors_.store(found.release(), std::memory_order_release);
 }
@@ -136,13 +121,13 @@ void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
 /// find_tail() if the thread's own tail is locked or has too little room: takes the next stripe
 /// with room that is not locked, or if all are, waits for one. The thread goes on appending there.
 [[gnu::noinline]] Stripe* Log::find_another_tail(std::uint64_t records) noexcept {
-  const unsigned own = cursor();
+  const unsigned own = cursors_.stripe();
   const auto first_with_room = [&](auto lock) -> Stripe* {
     for (unsigned i = 0; i < kStripes; ++i) {
       Stripe& stripe = stripes_[(own + i) % kStripes];
       if (!lock(stripe)) continue;
       if (stripe.has_room(records)) {
-        set_cursor((own + i) % kStripes);
+        cursors_.go_to((own + i) % kStripes);
         return &stripe;
       }
       stripe.unlock();
@@ -183,28 +168,19 @@ void Log::throw_full() const {
 /// Called after an append that ends a span of bytes_per_look_ bytes of its stripe: makes a look
 /// due. `segment_ended`: it also ends a segment, so the thread goes on at the next stripe.
 [[gnu::noinline]] void Log::go_on(bool segment_ended) noexcept {
-  Cursor& own = cursors_[util::current_stripe()];
-  own.look_due.store(true, std::memory_order_relaxed);
-  if (segment_ended) set_cursor((cursor() + 1) % kStripes);
-  begin_generation_if_due();
-}
-
-void Log::note_refusal() noexcept {
-  Cursor& own = cursors_[util::current_stripe()];
-  // relaxed, and not one atomic addition: threads that share the Cursor may count too few.
-  const unsigned refusals = own.refusals.load(std::memory_order_relaxed) + 1;
-  own.refusals.store(refusals % kRefusalsPerLook, std::memory_order_relaxed);
-  if (refusals == kRefusalsPerLook) own.look_due.store(true, std::memory_order_relaxed);
+  cursors_.make_look_due();
+  if (segment_ended) cursors_.go_to((cursors_.stripe() + 1) % kStripes);
+  generations_.begin_if_due(kStripes * stripe_limit_, resuming());
 }
 
 [[gnu::noinline]] bool Log::admit_anywhere() {
-  const unsigned own = cursor();
+  const unsigned own = cursors_.stripe();
   std::exception_ptr full;
   for (unsigned i = 0; i < kStripes; ++i) {
     const unsigned number = (own + i) % kStripes;
     try {
       if (!stripes_[number].admit(stripe_limit_)) continue;
-      set_cursor(number);
+      cursors_.go_to(number);
       return true;
     } catch (const Error& error) {
       if (error.code() != Errc::out_of_space) throw;
@@ -245,18 +221,13 @@ void Log::add(Chain& chain) noexcept {
 
 // --- Maintenance ---------------------------------------------------------------------------------
 
-Generation Log::oldest_generation() const noexcept {
-  Generation oldest = kNoGeneration;
-  for (const Stripe& stripe : stripes_) oldest = std::min(oldest, stripe.oldest_generation());
-  return oldest;
-}
-
 bool Log::crowded() const noexcept {
-  const Generation oldest = oldest_generation();
+  const Generation oldest = generations_.oldest();
   if (oldest == kNoGeneration) return false;
   std::uint64_t promised = 0;
   for (unsigned i = 0; i < kStripes; ++i) {
-    const Position mark = marks_.at(oldest, i);  // before the tail, so that it is not behind it
+    const Position mark =
+        generations_.marks().at(oldest, i);  // before the tail, so that it is not behind it
     // Of any stripe: the end of the oldest chains moves the marks of all.
     if (stripes_[i].tail() - mark > stripe_limit_ / 2) return true;
     promised += stripes_[i].promised() * sizeof(Record);
@@ -276,20 +247,6 @@ Chain* Log::oldest() const {
   return stripe->oldest();
 }
 
-/// Begins a generation if enough bytes were appended since the last one began, and Marks has room
-/// for one more.
-void Log::begin_generation_if_due() noexcept {
-  const std::unique_lock lock(marking_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  const std::uint64_t limit = kStripes * stripe_limit_;
-  const std::uint64_t bytes = appended() * sizeof(Record);
-  if (bytes - marked_ < std::max(least_generation_, limit / kGenerationsPerLimit)) return;
-  // Chains that were not adopted yet have the first ages.
-  if (!marks_.has_room(resuming() ? kFirstAge : oldest_generation())) return;
-  marks_.begin(read_tails());
-  marked_ = bytes;
-}
-
 bool Log::suffix_is_long() const noexcept {
   const std::uint64_t table = table_bytes_.load(std::memory_order_relaxed);  // orders nothing
   const std::uint64_t most =
@@ -297,17 +254,11 @@ bool Log::suffix_is_long() const noexcept {
   return suffix_bytes() >= most;
 }
 
-Tails Log::read_tails() const noexcept {
-  Tails tails;
-  for (unsigned i = 0; i < kStripes; ++i) tails[i] = stripes_[i].tail();
-  return tails;
-}
-
 /// Reads all tails at one moment. If a record of a chain lies behind these tails, so do all later
 /// records of the chain (W4).
 auto Log::cut() noexcept -> Cut {
   const AllLocked locked(stripes_);
-  Cut cut{read_tails(), 0};
+  Cut cut{generations_.tails(), 0};
   for (const Stripe& stripe : stripes_) cut.open += stripe.open_chains();
   return cut;
 }
@@ -361,7 +312,7 @@ bool Log::skip_segments() {
       if (stripe.promised() != 0) return false;
     }
     for (Stripe& stripe : stripes_) stripe.skip_to_next_segment();
-    const Tails tails = read_tails();
+    const Tails tails = generations_.tails();
     const pm::Offset table = TableWriter(session, pool_, header_, 0).finish(seed_, tails);
     session.commit_when(header_.checkpoint, ~std::uint64_t{0}, table);
     session.log();
@@ -390,16 +341,7 @@ void Log::add_open_chains(const Tails& tails, TableWriter& table) const {
 
 void Log::reclaim() {
   if (resuming()) return;
-  Tails bounds;
-  bounds.fill(std::numeric_limits<Position>::max());
-  {
-    // Locked so that the oldest generation keeps its marks while they are read. A chain that begins
-    // after this begins behind all tails, and so behind those of the checkpoint.
-    const std::lock_guard guard(marking_);
-    const Generation oldest = oldest_generation();
-    for (unsigned i = 0; oldest != kNoGeneration && i < kStripes; ++i)
-      bounds[i] = marks_.at(oldest, i);
-  }
+  const Tails bounds = generations_.needed();
   for (unsigned i = 0; i < kStripes; ++i) {
     stripes_[i].reclaim(bounds[i]);
     // An opening takes all room behind the tail for promised, so its first record may need another
@@ -438,34 +380,6 @@ Survivors::Rings Log::rings() const noexcept {
   Survivors::Rings rings;
   for (unsigned i = 0; i < kStripes; ++i) rings[i] = &stripes_[i].segments();
   return rings;
-}
-
-/// On opening: makes marks for the chains that survive, as if the marks had been made while the
-/// records were written. Each age has the same part of the records of each stripe. Then makes the
-/// mark for the chains that begin from now on.
-void Log::mark_the_past(const Tails& tails) {
-  for (Generation age = 0; age < kAges; ++age) {
-    Tails mark;
-    for (unsigned i = 0; i < kStripes; ++i) {
-      const Position start = stripes_[i].segments().start();
-      const std::uint64_t records = (tails[i] - start) / sizeof(Record);
-      mark[i] = start + (records * age + kAges - 1) / kAges * sizeof(Record);
-    }
-    marks_.begin(mark);
-  }
-  marks_.begin(tails);
-  assert(marks_.current() == kFirstAge + kAges);
-  marked_ = appended() * sizeof(Record);
-}
-
-/// The youngest generation whose mark is not behind a position of a surviving record. Before
-/// resumed().
-Generation Log::generation_of(Position position) const noexcept {
-  const unsigned stripe = stripe_of_position(position);
-  Generation generation = kFirstAge;
-  while (generation < kFirstAge + kAges && marks_.at(generation + 1, stripe) <= position)
-    ++generation;
-  return generation;
 }
 
 /// Returns the record of a chain at a position that was read from PM. Throws corrupt if there is
@@ -511,52 +425,34 @@ auto Log::prepare_adoption(Owner owner, Position head, std::uint16_t sure) -> Ad
   Generation generation = kNoGeneration;
   follow(owner, head, [&](Type, Word, Word, Position position) {
     first = position;
-    generation = std::min(generation, generation_of(position));
+    generation = std::min(generation, generations_.of_surviving(position));
   });
-  {
-    const std::lock_guard guard(adopting_);
-    const std::size_t places = adopted_.size() + prepared_ + 1;
-    if (places > adopted_.capacity()) adopted_.reserve(2 * places);
-    ++prepared_;
-  }
+  adoptions_.prepare();
   if (!stripes_[stripe_of_position(first)].claim(1u + sure)) {
-    const std::lock_guard guard(adopting_);
-    --prepared_;
+    adoptions_.cancel();
     throw_corrupt(pool_, fmt::format("there is no room to end the chain of owner {}", owner));
   }
   return {owner, head, first, generation, sure};
 }
 
 void Log::cancel_adoption(const Adoption& adoption) noexcept {
-  {
-    const std::lock_guard guard(adopting_);
-    --prepared_;
-  }
+  adoptions_.cancel();
   stripes_[stripe_of_position(adoption.first)].unclaim(1u + adoption.sure);
 }
 
 void Log::adopt(Chain& chain, const Adoption& adoption) noexcept {
-  const std::lock_guard guard(adopting_);
-  --prepared_;
-  adopted_.push_back({adoption.generation, adoption.first, &chain});
   chain.assign(adoption.owner);
   chain.generation_ = adoption.generation;
   chain.sure = adoption.sure;
   chain.first.store(adoption.first, std::memory_order_release);
   chain.head.store(adoption.head, std::memory_order_release);
+  adoptions_.add({adoption.generation, adoption.first, &chain});
 }
 
 void Log::resumed() {
-  std::vector<Adopted> adopted;
-  {
-    const std::lock_guard guard(adopting_);
-    adopted.swap(adopted_);
-  }
-  // The youngest first, each put before all others of its stripe; chains that began after the
-  // restart are younger still.
-  std::sort(adopted.begin(), adopted.end(),
-            [](const Adopted& a, const Adopted& b) { return a.generation > b.generation; });
-  for (const Adopted& one : adopted)
+  // Each is put before all others of its stripe; chains that began after the restart are younger
+  // still.
+  for (const AdoptedChain& one : adoptions_.take())
     stripes_[stripe_of_position(one.first)].list_oldest(*one.chain, one.first);
   for (Stripe& stripe : stripes_) stripe.resumed();
   // Last: from here on records that are not listed may be reclaimed.
@@ -589,14 +485,6 @@ std::uint64_t Log::pm_bytes() const {
   std::uint64_t bytes = 0;
   for_each_block([&](pm::Offset block) { bytes += pool_.allocator().block_size(block); });
   return bytes;
-}
-
-std::uint64_t Log::appended() const noexcept {
-  std::uint64_t records = 0;
-  for (unsigned i = 0; i < kStripes; ++i) {
-    records += (stripes_[i].tail() - first_position(i)) / sizeof(Record);
-  }
-  return records;
 }
 
 void Log::for_each_block(const std::function<void(pm::Offset)>& visit) const {

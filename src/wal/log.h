@@ -8,10 +8,11 @@
 // so that all are used, and when it finds its own taken. How it is put together:
 //
 //   Stripe      a tail: appends, the order of chains by age        stripe.h, chain.h
-//   Marks       what a chain of an age holds back of each stripe   marks.h
+//   Cursors     at which stripe a thread appends                   cursors.h
+//   Marks       what a chain of an age holds back of each stripe   marks.h, generations.h
 //   Segments    a stripe's ring of 64 KiB blocks                   segments.h
 //   HeadTable   a checkpoint: the newest record of each chain      head_table.h
-//   Survivors   what is found after a restart                      survivors.h
+//   Survivors   what is found after a restart                      survivors.h, adoptions.h
 //
 // Life of a log: create(), once. Open it (the constructor); until resumed() is called, surviving()
 // and follow() find the chains of before the restart, while writers may append already. Maintenance
@@ -46,7 +47,6 @@
 //   R5. What is merged is durable before end() is called.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -56,16 +56,16 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <perdix/types.h>
 
 #include "alloc/session.h"
 #include "pm/probe.h"
 #include "pool/pool_core.h"
-#include "util/spin_lock.h"
-#include "util/stripe.h"
+#include "wal/adoptions.h"
 #include "wal/chain.h"
+#include "wal/cursors.h"
+#include "wal/generations.h"
 #include "wal/layout.h"
 #include "wal/marks.h"
 #include "wal/record.h"
@@ -119,7 +119,9 @@ class Log {
   /// maintenance must run first (before resumed(): the surviving chains must be dealt with).
   /// Usually four loads. Throws Errc::out_of_space if the pool has no space for a segment: then
   /// maintenance may help too, followed by Calloc::reclaim().
-  bool admit() { return stripes_[cursor()].has_room(Stripe::kHeadroom) || admit_anywhere(); }
+  bool admit() {
+    return stripes_[cursors_.stripe()].has_room(Stripe::kHeadroom) || admit_anywhere();
+  }
 
   /// Appends a record to the chain of chain.owner; durable when this returns. Cost: a line, a flush
   /// and a fence; the record of a stripe's first place in a segment also reads a word of the ring.
@@ -164,7 +166,7 @@ class Log {
 
   /// Makes the calling thread append at this stripe from now on. For tests, which can't wait until
   /// it comes there by itself.
-  void go_to(unsigned stripe) noexcept { set_cursor(stripe); }
+  void go_to(unsigned stripe) noexcept { cursors_.go_to(stripe); }
 
   /// Makes a chain known to checkpoints; once for each Chain, before its first record.
   void add(Chain& chain) noexcept;
@@ -173,18 +175,11 @@ class Log {
 
   /// Whether the calling thread, or one whose slot it shares, has appended enough records since its
   /// last look that it should maintain the log; if so, restarts the count. Usually one load.
-  bool look_due() noexcept {
-    std::atomic<bool>& due = cursors_[util::current_stripe()].look_due;
-    // relaxed: a look more or less changes nothing.
-    if (!due.load(std::memory_order_relaxed)) [[likely]]
-      return false;
-    due.store(false, std::memory_order_relaxed);
-    return true;
-  }
+  bool look_due() noexcept { return cursors_.take_look(); }
 
   /// Called when a record was not appended for lack of room, so that a look becomes due where no
   /// record is appended.
-  void note_refusal() noexcept;
+  void note_refusal() noexcept { cursors_.note_refusal(); }
 
   /// Whether open chains keep more than half of a stripe's limit from being reclaimed, or are
   /// promised more than a quarter of the whole limit. 32 loads.
@@ -295,7 +290,7 @@ class Log {
   std::uint64_t pm_bytes() const;
 
   /// Records that were ever appended, ENDs included, and places that shrink() left out.
-  std::uint64_t appended() const noexcept;
+  std::uint64_t appended() const noexcept { return generations_.appended(); }
 
   /// Calls visit(offset) for each block of the log. No maintenance may run.
   void for_each_block(const std::function<void(pm::Offset)>& visit) const;
@@ -305,20 +300,6 @@ class Log {
   void check(CheckReport& report) const;
 
  private:
-  struct Adopted {
-    Generation generation;
-    Position first;
-    Chain* chain;
-  };
-
-  /// Of a thread: the stripe at which it appends, and whether a look at the log is due. Threads
-  /// whose numbers collide share a Cursor.
-  struct alignas(util::kCacheLine) Cursor {
-    std::atomic<unsigned> stripe{0};
-    std::atomic<unsigned> refusals{0};
-    std::atomic<bool> look_due{false};
-  };
-
   /// A locked stripe at which the calling thread appends a record. The destructor unlocks it.
   class LockedTail {
    public:
@@ -345,18 +326,10 @@ class Log {
     std::uint64_t open;  ///< chains
   };
 
-  // relaxed: a stripe is as good as any.
-  unsigned cursor() const noexcept {
-    return cursors_[util::current_stripe()].stripe.load(std::memory_order_relaxed);
-  }
-  void set_cursor(unsigned stripe) noexcept {
-    cursors_[util::current_stripe()].stripe.store(stripe, std::memory_order_relaxed);
-  }
-
   /// Locks a stripe with room for this many records and returns it. If there is none, returns
   /// nullptr and has locked none.
   Stripe* find_tail(std::uint64_t records) noexcept {
-    Stripe& stripe = stripes_[cursor()];
+    Stripe& stripe = stripes_[cursors_.stripe()];
     if (stripe.try_lock()) [[likely]] {
       if (stripe.has_room(records)) [[likely]]
         return &stripe;
@@ -384,10 +357,6 @@ class Log {
   bool admit_anywhere();
 
   Survivors::Rings rings() const noexcept;
-  void mark_the_past(const Tails& tails);
-  Generation generation_of(Position position) const noexcept;
-  Generation oldest_generation() const noexcept;
-  void begin_generation_if_due() noexcept;
 
   std::optional<Content> at(Owner owner, Position position) const;
   Position previous(const Content& record) const noexcept {
@@ -406,7 +375,6 @@ class Log {
   }
 
   void require_distinct_blocks() const;
-  Tails read_tails() const noexcept;
   Cut cut() noexcept;
   void publish_table(const Cut& cut);
   void free_table(alloc::Session& session) const;
@@ -419,20 +387,15 @@ class Log {
   const std::uint64_t seed_;
   const std::uint64_t stripe_limit_;           // bytes
   const std::uint64_t most_suffix_;            // bytes
-  const std::uint64_t least_generation_;       // bytes
   const std::uint64_t bytes_per_look_;         // of a stripe
   std::atomic<std::uint64_t> table_bytes_{0};  // of the last table that this opening wrote
-  Marks marks_;
-  util::SpinLock marking_;    // guards the begin of generations
-  std::uint64_t marked_ = 0;  // bytes appended when the last one began; guarded by marking_
-  std::array<Cursor, util::kStripes> cursors_;        // of threads, by their stripes
+  Cursors cursors_;
+  Generations generations_;
   std::deque<Stripe> stripes_;                        // a stripe neither moves nor is copied
   std::atomic<Chain*> known_{nullptr};                // the chain that was added last
   std::mutex maintenance_;                            // guards checkpoints
   std::atomic<const Survivors*> survivors_{nullptr};  // owned; null once resumed
-  std::mutex adopting_;
-  std::vector<Adopted> adopted_;  // guarded by adopting_; has room for those that are prepared
-  std::size_t prepared_ = 0;      // guarded by adopting_: adoptions that will come or be cancelled
+  Adoptions adoptions_;
 };
 
 /// Frees a log, then makes the word that holds its offset 0. After a crash in the middle it can be

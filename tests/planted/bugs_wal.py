@@ -2,6 +2,7 @@
 
 from bug import (
     BUFFERS,
+    GENERATIONS,
     HEAD_TABLE,
     LOG,
     SEGMENTS,
@@ -78,18 +79,18 @@ BUGS = [
     ),
     Bug(
         "reclamation heeds only the stripe that a chain began in",
-        WAL,
+        GENERATIONS,
+        "    bounds[i] = marks_.at(oldest, i);\n",
+        "    if (!{planted} || stripes_[i].oldest_generation() == oldest)\n"
         "      bounds[i] = marks_.at(oldest, i);\n",
-        "      if (!{planted} || stripes_[i].oldest_generation() == oldest)\n"
-        "        bounds[i] = marks_.at(oldest, i);\n",
         LOG,
     ),
     Bug(
         "a chain that goes on after a restart holds back what it held back when it began anew",
         WAL,
-        "    generation = std::min(generation, generation_of(position));\n",
-        "    generation = {planted} ? generation_of(head)\n"
-        "                           : std::min(generation, generation_of(position));\n",
+        "    generation = std::min(generation, generations_.of_surviving(position));\n",
+        "    generation = {planted} ? generations_.of_surviving(head)\n"
+        "                           : std::min(generation, generations_.of_surviving(position));\n",
         LOG,
     ),
     Bug(
@@ -110,7 +111,7 @@ BUGS = [
         "the tails of a checkpoint are read after its chains",
         WAL,
         "writer.finish(seed_, cut.tails)",
-        "writer.finish(seed_, {planted} ? read_tails() : cut.tails)",
+        "writer.finish(seed_, {planted} ? generations_.tails() : cut.tails)",
         LOG,
     ),
     drop(

@@ -59,7 +59,6 @@ BIG_CLASSES = {
     "src/index/sptree/sptree.h": {"WordTree": 54},
     "src/index/tips/core.h": {"Core": 88},
     "src/pool/pool_core.h": {"PoolCore": 66},
-    "src/wal/log.h": {"Log": 49},
 }
 
 # Parts that still include the header of their engine's class, by engines.
