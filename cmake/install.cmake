@@ -16,8 +16,8 @@ endif()
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/perdix/perdix.h" CONTENT "${umbrella}" @ONLY)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/perdix" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h"
-  REGEX "/perdix/((perdix|(papers/)?(${left_out}))(_c|_type)?|tips_indexes(_c)?)\\.h$"  # see plugins/
-    EXCLUDE)
+  # plugins/ installs tips_indexes.h
+  REGEX "/perdix/((perdix|(papers/)?(${left_out}))(_c|_type)?|tips_indexes(_c)?)\\.h$" EXCLUDE)
 install(FILES "${PROJECT_BINARY_DIR}/generated/perdix/perdix.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/perdix")
 install(TARGETS perdix EXPORT perdixTargets

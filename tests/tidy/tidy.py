@@ -50,29 +50,13 @@ BIG_CLASSES = {
     "plugins/art.h": {"Art": 49},
     "plugins/clht.h": {"Clht": 46},
     "plugins/lfhash.h": {"LfHash": 59},
-    "src/index/elf/elf.h": {"Table": 41},
-    "src/index/elimda/elimda.h": {"WordIndex": 174},
-    "src/index/fastfair/fastfair.h": {"WordTree": 122},
-    "src/index/nbtree/nbtree.h": {"WordTree": 47},
-    "src/index/nbtree/top.h": {"Top": 53},
-    "src/index/skiplist/skiplist.h": {"WordList": 132},
-    "src/index/sptree/sptree.h": {"WordTree": 54},
-    "src/index/tips/core.h": {"Core": 88},
     "src/pool/pool_core.h": {"PoolCore": 66},
 }
 
 # Parts that still include the header of their engine's class, by engines.
 PARTS_THAT_POINT_BACK = {
-    "elf": "build.cc caching.cc check.cc recovery.cc stream.cc",
+    "elf": "build.cc check.cc recovery.cc",
     "elf_table": "build.cc check.cc recovery.cc",
-    "elimda": "check.h destroy.h for_each.h insert.h modify.h more_logs.h recovery.h relocate.h "
-    "resumer.h search.h smo.h",
-    "fastfair": "anew.h buffers.h check.h destroy.h get_many.h head.cc node_merge.h recovery.h "
-    "scan.h search.h shortcut.h smo.h",
-    "nbtree": "check.h destroy.h get_many.h operations.h recovery.h variants.h",
-    "skiplist": "buffer_merge.h buffers.h check.h destroy.h get_many.h ranges.h recovery.h scan.h "
-    "search.h shortcut.h tower.h",
-    "sptree": "destroy.h get_many.h recovery.h scan.h",
     "tips_of": "check.cc foreign.cc recovery.cc trial.h",
 }
 

@@ -17,11 +17,11 @@ namespace perdix::detail::index::elimda {
 enum class Replaced { yes, absent, differs };
 
 template <class K>
-class Changes {
+class PairChanges {
  public:
   using Key = View<K>;
 
-  Changes(Store<K>& store, KeyCount& count) : store_(store), count_(count) {}
+  PairChanges(Store<K>& store, KeyCount& count) : store_(store), count_(count) {}
 
   /// Replaces the value of a key that is there, if it is `expected` (null: any).
   Replaced replace(Key key, KeyHash hash, NewValue value, const NewValue* expected) {

@@ -127,7 +127,7 @@ class WordMap : public WordEngine<WordMap<K>, K> {
   std::unique_ptr<CacheReservation> cache_reservation_;  // null: none
   Store<K> store_;
   mutable KeyCount count_;  // a cache
-  Changes<K> changes_;
+  PairChanges<K> changes_;
   Segmentation<K> segmentation_;
   Relocator<K> relocator_;
   Flusher<K> flusher_;

@@ -28,7 +28,7 @@ struct Parts {
   pool::IndexHandle handle;
   Store<Number> store;
   KeyCount count;
-  Changes<Number> changes{store, count};
+  PairChanges<Number> changes{store, count};
   Segmentation<Number> segmentation{store, changes};
   Relocator<Number> relocator{store, segmentation};
   Flusher<Number> flusher{store, relocator};

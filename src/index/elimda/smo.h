@@ -23,7 +23,7 @@ namespace perdix::detail::index::elimda {
 template <class K>
 class Segmentation {
  public:
-  Segmentation(Store<K>& store, Changes<K>& changes) : store_(store), changes_(changes) {}
+  Segmentation(Store<K>& store, PairChanges<K>& changes) : store_(store), changes_(changes) {}
 
   /// Splits a segment because of a bucket that is full. False if it may not be split further.
   /// Throws out_of_space, bad_alloc, and nothing has happened.
@@ -297,7 +297,7 @@ class Segmentation {
   }
 
   Store<K>& store_;
-  Changes<K>& changes_;
+  PairChanges<K>& changes_;
 };
 
 }  // namespace perdix::detail::index::elimda
