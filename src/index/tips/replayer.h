@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include <perdix/types.h>
+#include <perdix/tips.h>
 
 #include "index/tips/cache.h"
 #include "index/tips/changes.h"
