@@ -26,7 +26,7 @@ TIPS_TEST = "src/index/tips/tips_test"
 
 UNO = "src/index/tips/uno.cc"
 LOGS = "src/index/tips/operation_log.cc"
-HEADER = "src/index/tips/header.cc"
+HEADER = "src/index/tips/recovery.cc"
 FRAMEWORK = "src/index/tips/framework.cc"
 CORE = "src/index/tips/core.cc"
 CORE_H = "src/index/tips/core.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "index/common/value_codec.h"
-#include "index/fastfair/head.h"
 #include "index/fastfair/nodes.h"
+#include "index/fastfair/recovery.h"
 
 namespace perdix::detail::index::fastfair {
 

@@ -2,7 +2,7 @@
 // rebuilt on open, so opening takes the same time however large the tree is.
 //
 //   fastfair.cc     lookups, put, insert, update, erase; opening; what a tree says of itself
-//   head.h          where an index begins, and its first leaf
+//   recovery.h      where an index begins, and its first leaf
 //   destroy.h       frees all of an index that is dropped
 //
 // What it consists of, each with its invariants:
@@ -40,9 +40,9 @@
 #include "index/common/typed.h"
 #include "index/common/word_engine.h"
 #include "index/fastfair/buffers.h"
-#include "index/fastfair/head.h"
 #include "index/fastfair/leaf_store.h"
 #include "index/fastfair/node_merge.h"
+#include "index/fastfair/recovery.h"
 #include "index/fastfair/search.h"
 #include "index/fastfair/smo.h"
 #include "pool/index_handle.h"

@@ -10,7 +10,7 @@
 #include <perdix/error.h>
 
 #include "index/common/test_buffers.h"
-#include "index/fastfair/head.h"
+#include "index/fastfair/recovery.h"
 
 namespace perdix::detail::index::fastfair {
 namespace {

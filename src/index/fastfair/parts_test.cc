@@ -8,9 +8,9 @@
 
 #include "index/common/test_buffers.h"
 #include "index/fastfair/check.h"
-#include "index/fastfair/head.h"
 #include "index/fastfair/leaf_store.h"
 #include "index/fastfair/node_merge.h"
+#include "index/fastfair/recovery.h"
 #include "index/fastfair/scan.h"
 #include "index/fastfair/search.h"
 #include "index/fastfair/smo.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "index/tips/framework.h"
-#include "index/tips/header.h"
 #include "index/tips/reach.h"
+#include "index/tips/recovery.h"
 
 namespace perdix::detail::index::tips {
 namespace {

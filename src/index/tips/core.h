@@ -1,7 +1,7 @@
 // Tips (Krishnan et al., USENIX ATC 2021): makes a volatile index durable. Keys and values are
 // bytes here; map.h has the types. A Core puts the parts together, each with its invariants:
 //
-//   header.h         creation, and what an opening requires
+//   recovery.h       creation, and what an opening requires
 //   guest.h          the plugged-in index; words.h: what it maps
 //   framework.h      what lies in PM besides it, recovered and reclaimed together:
 //     uno.h            undo log and memory log, which undo an unfinished replay
@@ -30,8 +30,8 @@
 #include "index/tips/changes.h"
 #include "index/tips/framework.h"
 #include "index/tips/guest.h"
-#include "index/tips/header.h"
 #include "index/tips/inspection.h"
+#include "index/tips/recovery.h"
 #include "index/tips/settings.h"
 #include "index/tips/upkeep.h"
 #include "index/tips/writer.h"

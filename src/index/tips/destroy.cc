@@ -6,8 +6,8 @@
 #include "index/tips/changes.h"
 #include "index/tips/framework.h"
 #include "index/tips/guest.h"
-#include "index/tips/header.h"
 #include "index/tips/inspection.h"
+#include "index/tips/recovery.h"
 
 namespace perdix::detail::index::tips {
 namespace {

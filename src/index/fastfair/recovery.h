@@ -1,5 +1,5 @@
-// Where an index begins: its root word, the head of one that has, or had, write buffers, and the
-// first leaf (layout.h, F1).
+// What an opening finds or makes, where an index begins: its root word, the head of one that has,
+// or had, write buffers, and the first leaf (layout.h, F1).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "index/fastfair/head.h"
+#include "index/fastfair/recovery.h"
 
 #include <perdix/error.h>
 

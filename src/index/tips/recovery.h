@@ -1,5 +1,5 @@
-// The header of a Tips index (T1): its creation, together with the plug-in's object behind it, and
-// what an opening requires of it.
+// What an opening finds or makes: the header of an index (T1), together with the plug-in's object
+// behind it, and what an opening requires of it.
 #pragma once
 
 #include <cstdint>

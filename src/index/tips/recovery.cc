@@ -1,4 +1,4 @@
-#include "index/tips/header.h"
+#include "index/tips/recovery.h"
 
 #include <algorithm>
 #include <cassert>
