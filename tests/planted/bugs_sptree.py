@@ -382,10 +382,11 @@ BUGS = [
         "values_.free(session, old_word)",
         BUFFERED_STRINGS,
     ),
-    drop(
+    Bug(
         "a split leaves the chain open: what moved away stays in it",
         STRUCTURE,
-        "parts_.buffers.log()",
+        "PairRecords<K>::end(*parts_.buffers.log(), *buffer);",
+        "buffer->clear();",
         BUFFERED_STRINGS,
     ),
     Bug(

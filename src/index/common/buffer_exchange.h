@@ -44,6 +44,7 @@ class BufferExchange : public Store {
   template <class... TryToLock>
   Held hold_home_of(const Buffer& buffer, TryToLock... how) const {
     const typename Store::Place place = this->place_of(buffer);
+    pm::on_step("buffers: a buffer that another home may give");
     if (place == typename Store::Place()) return {};
     std::unique_lock lock(this->lock_at(place), how...);
     // A home with a buffer is one of the index: it loses the buffer before it goes.
@@ -77,7 +78,6 @@ class BufferExchange : public Store {
     const Number number = this->cold();
     if (number == 0) return 0;
     Buffer& buffer = this->at(number);
-    pm::on_step("buffers: a buffer that another home may give");
     const Held home = hold_home_of(buffer, std::try_to_lock);
     try {
       if (!home || !merge(home, buffer)) return 0;

@@ -271,8 +271,7 @@ class Leaf {
   }
 
   std::atomic<std::uint64_t> visible_{0};  // slots, and kClosing
-  std::atomic<std::uint64_t>
-      block_;  // its address, kSmallBit, and how many changes may be unpersisted
+  std::atomic<std::uint64_t> block_;  // address, kSmallBit, and count of maybe unpersisted changes
   std::atomic<std::uintptr_t> link_;  // to the next position, or an SMO that knows it
   View<K> end_;
   std::atomic<std::uint8_t> fingerprints_[];  // 0: free

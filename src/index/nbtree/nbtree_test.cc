@@ -373,8 +373,8 @@ TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsAppliedLater) {
     for (std::size_t i = 0; i < half; ++i) this->writer_.take_back(for_add[i]);
     for (std::size_t i = 1; i < kBounds; i += 2) this->writer_.take_back(for_remove[i]);
     EXPECT_NE(this->top_.floor(positions.back()->low()).at, positions.back()) << "not as yet";
-    this->submit(*this->position(kBounds + 1),
-                 kAdd);  // with which the others are applied
+    // With this one the others are applied.
+    this->submit(*this->position(kBounds + 1), kAdd);
     for (std::size_t i = 0; i < kBounds; ++i) {
       EXPECT_EQ(this->top_.floor(positions[i]->low()).at == positions[i], i % 2 != 0) << i;
     }

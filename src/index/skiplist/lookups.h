@@ -50,8 +50,8 @@ std::optional<Word> find_from(const Ways<K>& ways, Neighbours neighbours, const 
 }
 
 // --- Batches: a lookup waits for memory most of its time, so the keys of a group go through the
-// list
-// --- together, a step each in turn, and their waits overlap
+// ---
+// --- list together, a step each in turn, and their waits overlap ---
 
 /// A lookup on its way. The next node is on its way from memory, too, so it was not looked at yet.
 template <class K>

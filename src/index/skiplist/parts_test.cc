@@ -300,7 +300,6 @@ class SkipListBufferParts : public testing::Test {
   }
 
   TestParts parts_{kWithBuffers};
-  const epoch::Guard guard;
   RangeWriter<Number> writer_{*parts_.buffers, parts_.writer, parts_.towers, parts_.pairs};
   const epoch::Guard guard_;
 };

@@ -100,9 +100,8 @@ void Scans<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const 
                                 });
 }
 
-/// Leaf by leaf to the left, until one has such a key. `position` is
-/// in the leaf that is looked at, and `bound` at its end, or further to the right if keys lie
-/// between.
+/// Leaf by leaf to the left, until one has such a key. `position` is in the leaf that is looked at,
+/// and `bound` at its end, or further to the right if keys lie between.
 template <class K>
 void Scans<K>::find_last(Key key, bool strictly, LastPairs& last) const {
   K bound(key), position(key);

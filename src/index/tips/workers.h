@@ -11,7 +11,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// One thread at a time calls run(): the holder of Core::replaying_.
+/// One thread at a time calls run(): the one in Upkeep::alone().
 class Workers {
  public:
   Workers() = default;
