@@ -1,7 +1,6 @@
 #include "alloc/heap.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <limits>
 

@@ -14,7 +14,8 @@ namespace perdix::detail::wal {
 
 class Generations {
  public:
-  /// `stripes`: outlive this, and go by marks(). `least_bytes`: of records, that one has at least.
+  /// `stripes`: go by marks(), and are not used once this or they are gone. `least_bytes`: of
+  /// records, that one has at least.
   Generations(const std::deque<Stripe>& stripes, std::uint64_t least_bytes)
       : stripes_(stripes), least_bytes_(least_bytes) {}
 

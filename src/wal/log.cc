@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
-#include <limits>
 #include <random>
 
 #include <fmt/format.h>

@@ -76,10 +76,11 @@ BUGS = [
         "{planted} ? pm::load(segments_.head_of(locked.entry).number) : 0, {}};\n",
         CCEH_BO,
     ),
-    drop(
+    Bug(
         "cceh buffers: the overflow of a segment that is written anew is lost",
-        CCEH_BUILDER,
-        "if (overflow.offset != pm::kNull)",
+        CCEH_BUFFERS,
+        "builder_.free(session, segment.entry);",
+        "session.free(segment.entry.offset);",
         CCEH_BO,
     ),
     Bug(

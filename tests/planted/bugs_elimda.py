@@ -55,8 +55,10 @@ BUGS = [
         "elimda: an index that is opened again hashes without its seed",
         ELIM_STORE,
         "        words(pool, shape.seed, value_kind),\n",
-        "        words(pool, {planted} && pm::load(root.log_area) != 0 ? 0 : shape.seed, "
-        "value_kind),\n",
+        "        words(pool,\n"
+        "              {planted} && (pm::load(root.log_area) | pm::load(root.chunks)) != 0 ? 0\n"
+        "                                                                           : shape.seed,\n"
+        "              value_kind),\n",
         ELIM,
     ),
     Bug(
@@ -260,7 +262,7 @@ BUGS = [
     drop(
         "elimda: an erase leaves its strings",
         ELIM_WORDS,
-        "free(session, pair);",
+        "values_.free(session, pair.value);",
         ELIM_STRINGS,
     ),
     # --- Relocation ---

@@ -27,6 +27,8 @@ CACHED_SCHEDULES = tuple(
     schedules(f"--engine fastfair --technique boc --dram-budget 1500 --reopen {more}")
     for more in ("--domain memory_controller", "--domain cpu_cache --beginning sparse")
 )
+# Where a rewritten leaf gets its place, by two stores that are one commit.
+LINK_ANEW = "commit_both(pm(), session, pm::set_word(*before, made), pm::set_word(*entry, made));\n"
 
 BUGS = [
     # --- Lookups ---
@@ -116,16 +118,20 @@ BUGS = [
         FAIR_BO,
         after="pm::Offset make_leaf(",
     ),
-    drop(
+    Bug(
         "fastfair buffers: the entry above a new leaf may still lead to the old one",
-        FAIR_SMO,
-        "session.redo(*second.word, second.value)",
+        FAIR_ANEW,
+        LINK_ANEW,
+        "session.commit(pm::set_word(*before, made));\n"
+        "      pm().store(*entry, made);\n"
+        "      pm().persist(entry, sizeof *entry);\n",
         FAIR_BO,
     ),
-    drop(
+    Bug(
         "fastfair buffers: the entry above a new leaf is not flushed",
-        FAIR_SMO,
-        "pm.flush(second.word, sizeof second.value)",
+        FAIR_ANEW,
+        LINK_ANEW,
+        "session.commit(pm::set_word(*before, made));\n      pm().store(*entry, made);\n",
         FAIR_BO,
     ),
     drop(

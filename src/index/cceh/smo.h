@@ -14,7 +14,6 @@
 // bad_alloc has changed nothing.
 #pragma once
 
-#include <exception>
 #include <vector>
 
 #include "index/cceh/builder.h"

@@ -45,7 +45,10 @@ class Cold {
         dram_(dram) {}
   Cold(const Cold&) = delete;
   Cold& operator=(const Cold&) = delete;
-  ~Cold() { delete list_.load(); }
+  ~Cold() {
+    stop();  // also if the index was never complete: its thread reads the list
+    delete list_.load();
+  }
 
   /// On opening: lists what the backup log has. Returns the number behind those of its units that
   /// are of no log. Throws bad_alloc.
@@ -325,7 +328,7 @@ class Cold {
   const PmTable& table_;
   const DramTable& dram_;
   std::atomic<List*> list_{nullptr};
-  Resumption resumption_;  // last: its thread ends before all else
+  Resumption resumption_;
 };
 
 }  // namespace perdix::detail::index::elimda

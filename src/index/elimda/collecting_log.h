@@ -10,7 +10,7 @@
 //
 // A full log is copied to a unit of the backup log. The unit becomes visible as *in flight*: it is
 // the paper's shadow log. Then one store of the head's first word empties the log, and appends
-// continue while the pairs of the unit are added to the DRAM table (relocate.h).
+// continue while the pairs of the unit are added to the DRAM table (flush.h).
 //
 // While an index is small it has few logs. Their number doubles with the table (more_logs.h): a new
 // *set* of logs takes the pairs of the old one, whose lines are then *retired* and keep what they

@@ -9,8 +9,8 @@
 //   words.h                the words of a pair: hashes, comparison, strings
 //   fingerprints.h         how fingerprints are coded and compared
 //   bucket.{h,cc}          D-bucket and fingerprints of a bucket
-//   backup_log.{h,cc}      where pairs are kept while they are in the DRAM table
-//   collecting_log.{h,cc}  where they come first, in persistent caches
+//   collecting_log.{h,cc}  where pairs come first, in persistent caches
+//   backup_log.{h,cc}      where they are kept while they are in the DRAM table
 //   cache_reservation.h    keeps collecting logs cached, with Intel CAT
 //   dram_table.{h,cc}      directory, segments and locks in DRAM
 //   pm_table.{h,cc}        directory and segments in PM

@@ -16,7 +16,6 @@
 // leaf.
 #pragma once
 
-#include <array>
 #include <mutex>
 #include <span>
 

@@ -1,7 +1,7 @@
 // Verification of every invariant that layout.h states (F1-F7).
 //
-// All chains of the log are adopted, the cached path is filled, and no other thread changes the
-// tree. The caller holds an epoch::Guard.
+// All chains of the log are adopted, no thread fills the cached path, and no other thread changes
+// the tree. The caller holds an epoch::Guard.
 #pragma once
 
 #include <algorithm>

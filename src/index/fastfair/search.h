@@ -1,7 +1,8 @@
 // The way to a node.
 //
-//   descend   from the root to a node that holds the target, or to one at its left
-//   approach  by the cached path if there is one, or as descend()
+//   approach  by the cached path if there is one, or from the root, to a node that holds the
+//   target,
+//             or to one at its left
 //   seek      the node that holds the target
 //   lock      an inner node that holds a key, locked
 //
