@@ -11,7 +11,7 @@
 #include <perdix/pool.h>
 
 #include "index/common/codec.h"
-#include "index/nbtree/leaf.h"
+#include "index/nbtree/entry.h"
 #include "testing/meter/meter.h"
 #include "util/random.h"
 #include "util/test_directory.h"
