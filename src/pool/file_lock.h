@@ -31,7 +31,7 @@ class FileLock {
   /// outlive it, and was opened since the same NoFork began: no child has the descriptor.
   FileLock(const pm::File& file, const pm::NoFork& no_fork);
 
-  /// The same with another pause.
+  /// Takes the lock, with pause() where the other constructor sleeps for kPause.
   FileLock(const pm::File& file, const pm::NoFork& no_fork, const std::function<void()>& pause);
 
   /// Frees the lock, also if a child that was made by other means than fork() shares the

@@ -407,7 +407,7 @@ TEST(SkipListRandomDamage, LeadsToErrorsOnly) {
   list.expect_sound_pool();
 }
 
-/// The same of calls that write, as long as the pool is still good for anything.
+/// Calls that write throw a corrupt Error or succeed, whatever a link of a node is; and they end.
 TEST(SkipListRandomDamage, OfWhatIsWrittenLeadsToErrorsOnly) {
   constexpr Number kKeys = 40;
   util::Random random(10);
