@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// It is done when the block is there after a crash, and while the record is.
+/// The action after a commit runs when the block is there after a crash, and while the record is.
 TEST(Session, WhatFollowsACommitComesAfterIt) {
   TestSpace space(std::uint64_t{256} << 20);
   Calloc::format(space);
