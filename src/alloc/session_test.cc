@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 /// The action after a commit runs when the block is there after a crash, and while the record is.
-TEST(Session, WhatFollowsACommitComesAfterIt) {
+TEST(Session, RunsTheActionAfterTheCommit) {
   TestSpace space(std::uint64_t{256} << 20);
   Calloc::format(space);
   Calloc calloc(space);
