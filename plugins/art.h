@@ -480,8 +480,8 @@ class Art {
     return true;
   }
 
-  /// That neighbours first differ in the symbol of the node that parts them says both that keys
-  /// ascend and that all below a node have the same symbols before.
+  /// Checks that neighbours first differ in the symbol of the node that parts them: then keys
+  /// ascend and all below a node have the same symbols before.
   static bool inspect_leaf(Inspection& inspection, const Leaf& leaf) {
     if (!inspection.inspector.node(&leaf, sizeof leaf)) return false;
     if (!inspection.inspector.pair(leaf.key, leaf.value)) return false;

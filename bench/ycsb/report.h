@@ -88,8 +88,8 @@ struct Report {
   /// For `reopen`, the baseline's time divided by this one's. Empty without a baseline.
   std::optional<double> ratio(const Result& result) const;
 
-  /// The same ratio to this system with the number of threads that was named first. Empty for that
-  /// number itself.
+  /// The ratio as in ratio(), but to this system with the number of threads that was named first.
+  /// Empty for that number itself.
   std::optional<double> scaling(const Result& result) const;
 
   /// One sentence for each result with wrong answers, each with lost records, and each one that

@@ -20,7 +20,7 @@ struct CcehOptions {
   /// is opened. An index that had none before gets none while its pool is full.
   std::uint64_t dram_budget = 0;
 
-  /// What is done with that budget; may differ each time.
+  /// The use of `dram_budget`; may differ each time.
   Technique technique = Technique::none;
 
   /// After a restart, a background thread brings back write buffers and what is cached, while the
@@ -62,7 +62,7 @@ struct CcehOptions {
 template <Storable K, Storable V>
 class Cceh : public PointIndex<K, V> {
  public:
-  /// What it is opened with.
+  /// The options of an opening.
   using Options = CcehOptions;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,

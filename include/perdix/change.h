@@ -36,7 +36,7 @@ class Change {
   /// Removes the key.
   static Change erase() { return Change(false, std::nullopt); }
 
-  /// Whether it was made by keep().
+  /// Returns whether keep() made this change.
   bool keeps() const noexcept { return keeps_; }
 
   /// The new value; none if the key goes or stays as it is.
@@ -49,7 +49,7 @@ class Change {
   std::optional<V> value_;
 };
 
-/// What update_with() takes: called with the value of the key, none if the key is absent. The
+/// A function for update_with(): called with the value of the key, none if the key is absent. The
 /// function must not change that key itself, see PointIndex::update_with().
 template <class F, class V>
 concept ChangeFunction = std::is_invocable_r_v<Change<V>, F&, std::optional<View<V>>>;
@@ -68,7 +68,7 @@ class RunningChange {
   RunningChange& operator=(const RunningChange&) = delete;
   ~RunningChange();
 
-  /// Whether a run, or one that it is part of, is for that key. `innermost` may be null.
+  /// Returns whether a run, or one that it is part of, is for that key. `innermost` may be null.
   static bool contains(const RunningChange* innermost, const void* index, std::string_view key);
 
  private:

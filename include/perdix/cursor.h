@@ -77,7 +77,7 @@ class Cursor {
   /// Goes to the next smaller key; not valid if there is none. Only if valid() is true.
   void prev() { step(Direction::down); }
 
-  /// Whether the cursor has a pair.
+  /// Returns whether the cursor has a pair.
   bool valid() const noexcept { return at_ < count_ && !pairs_.empty(); }  // empty: moved from
 
   /// The pair, as it was when it was read. Valid until the cursor moves. Only if valid() is true.

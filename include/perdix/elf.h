@@ -71,7 +71,7 @@ class CachePolicy {
     return policy;
   }
 
-  /// The same policy with a bound on the bytes of all its parts. The dynamic part gets what the
+  /// Returns this policy with a bound on the bytes of all its parts. The dynamic part gets what the
   /// others leave; what exceeds the budget of the static part is chosen by probability.
   CachePolicy within(std::uint64_t bytes) const {
     CachePolicy policy = *this;
@@ -88,7 +88,7 @@ class CachePolicy {
   unsigned levels = 0;
   /// Bytes of the dynamic part: dynamic().
   std::uint64_t dynamic_bytes = 0;
-  /// What a full dynamic part gives up.
+  /// The choice of the list that a full dynamic part gives up.
   Eviction eviction = Eviction::recency;
   /// Bytes of the part that is chosen by probability: probability().
   std::uint64_t probable_bytes = 0;
@@ -133,12 +133,12 @@ struct ElfStats {
   std::vector<ElfLevel> levels;   ///< one for each dimension; empty if nothing is cached
 };
 
-/// What a query does to one dimension.
+/// Counts of what a query does to one dimension.
 struct ElfStep {
   std::uint64_t lists = 0;         ///< lists that the query visits
   std::uint64_t cached = 0;        ///< of those, lists in DRAM
   double highest_probability = 0;  ///< of a visited list: the share of all rows below it
-  /// The same of the list that is visited least probably.
+  /// The share of all rows below the list that is visited least probably.
   double lowest_probability = 0;
 };
 
@@ -212,7 +212,7 @@ class Elf {
 
   /// Takes over the open table; the other object can then only be assigned to or destroyed.
   Elf(Elf&&) noexcept;
-  /// The same; closes the table that this object had.
+  /// Closes the table that this object had, then takes over the other one as the constructor does.
   Elf& operator=(Elf&&) noexcept;
   ~Elf();
 
@@ -251,7 +251,7 @@ class Elf {
 
   /// The TIDs of all rows that meet all conditions. Conditions on one dimension are intersected.
   std::vector<Tid> partial(std::span<const ElfCondition> conditions) const;
-  /// The same for conditions in braces.
+  /// Like partial() with a span, for conditions in braces.
   std::vector<Tid> partial(std::initializer_list<ElfCondition> conditions) const {
     return partial(std::span(conditions.begin(), conditions.size()));
   }
@@ -263,7 +263,7 @@ class Elf {
   std::uint64_t count(Point lower, Point upper) const;
   /// How many rows partial() would find.
   std::uint64_t count(std::span<const ElfCondition> conditions) const;
-  /// The same for conditions in braces.
+  /// Like count() with a span, for conditions in braces.
   std::uint64_t count(std::initializer_list<ElfCondition> conditions) const {
     return count(std::span(conditions.begin(), conditions.size()));
   }
@@ -272,7 +272,7 @@ class Elf {
   /// take any time: nothing waits for it. Rows inserted after the call began may be left out. Needs
   /// 4 KiB, however many rows there are.
   void range(Point lower, Point upper, TidVisitor visit) const;
-  /// The same for the rows that meet all conditions.
+  /// Shows the TIDs of the rows that meet all conditions, as range() with a visitor does.
   void partial(std::span<const ElfCondition> conditions, TidVisitor visit) const;
 
   /// Number of rows. Cost: after an opening the first call reads a bit for each row if any was
@@ -287,8 +287,8 @@ class Elf {
   /// Returns when the cache is filled, or can't be for want of memory.
   void wait_for_cache() const;
 
-  /// What a query with these bounds visits, for each dimension, without inserted rows. Cost: as the
-  /// query, and as counting the rows below each list that it visits.
+  /// Tells what a query with these bounds visits, for each dimension, without inserted rows. Cost:
+  /// as the query, and as counting the rows below each list that it visits.
   std::vector<ElfStep> explain(Point lower, Point upper) const;
 
   /// Sizes and counts.

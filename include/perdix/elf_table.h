@@ -51,7 +51,7 @@ std::string_view to_string(ElfType type) noexcept;
 struct ElfColumn {
   /// 1 to ElfTable::kMaxColumnName bytes without control characters.
   std::string name;
-  /// What its values are.
+  /// The type of its values.
   ElfType type;
   friend bool operator==(const ElfColumn&, const ElfColumn&) = default;
 };
@@ -136,13 +136,13 @@ struct ElfTableStats {
   std::uint64_t pm_bytes = 0;    ///< bytes of the pool's blocks
   /// Facts about each column.
   std::vector<ElfColumnStats> columns;
-  /// What the Elf below says of itself.
+  /// Sizes and counts of the Elf below.
   ElfStats elf;
 };
 
 /// How a query is answered.
 struct ElfPlan {
-  /// What a query asks of one column.
+  /// The conditions of a query on one column.
   struct Step {
     /// The name of the column.
     std::string column;
@@ -152,7 +152,7 @@ struct ElfPlan {
   bool walks = false;            ///< over the Elf; false: none of its rows can match
   std::uint64_t delta_rows = 0;  ///< inserted rows, which are looked at one by one
 
-  /// What the walk over the Elf does to each dimension. Empty if there is none.
+  /// Counts of the walk over the Elf, for each dimension. Empty if there is no walk.
   std::vector<ElfStep> dimensions;
 };
 
@@ -229,7 +229,7 @@ class ElfTable {
 
   /// Takes over the open table; the other object can then only be assigned to or destroyed.
   ElfTable(ElfTable&&) noexcept;
-  /// The same; closes the table that this object had.
+  /// Closes the table that this object had, then takes over the other one as the constructor does.
   ElfTable& operator=(ElfTable&&) noexcept;
   ~ElfTable();
 
@@ -243,12 +243,12 @@ class ElfTable {
   /// of about 20 bytes for each row and 60 for each different value of one column, and what
   /// Elf::build() says; the space of both tables in the pool.
   bool build(std::span<const ElfColumnData> columns, const ElfBuildOptions& options = {});
-  /// The same for columns in a vector.
+  /// Like build() with a span, for columns in a vector.
   bool build(const std::vector<ElfColumnData>& columns, const ElfBuildOptions& options = {}) {
     return build(std::span(columns), options);
   }
 
-  /// The same from a struct array of the Arrow C data interface (<perdix/arrow_abi.h>), whose
+  /// Builds from a struct array of the Arrow C data interface (<perdix/arrow_abi.h>), whose
   /// children have the table's names and types, in any order: formats i, l, g, tdD, and u, U, z or
   /// Z for strings. Columns that the table has not are ignored. The caller keeps both structures.
   /// Nulls and dictionary-encoded children are refused.
@@ -262,7 +262,7 @@ class ElfTable {
   /// than Elf::kLeastDelta inserted rows, and more than a quarter of the others, calls compact(),
   /// as that of an Elf does.
   Tid insert(std::span<const ElfValue> row);
-  /// The same for a row in a vector.
+  /// Like insert() with a span, for a row in a vector.
   Tid insert(const Row& row) { return insert(std::span(row)); }
 
   /// Removes a row; false if there is no row of that number.
@@ -276,7 +276,7 @@ class ElfTable {
 
   /// The TIDs of the rows that meet all conditions, in no order.
   std::vector<Tid> select(Where where = {}) const;
-  /// The same for conditions in a vector.
+  /// Like select() with a span, for conditions in a vector.
   std::vector<Tid> select(const std::vector<ElfPredicate>& where) const {
     return select(Where(where));
   }
@@ -286,7 +286,7 @@ class ElfTable {
 
   /// How many rows select() would find.
   std::uint64_t count(Where where = {}) const;
-  /// The same for conditions in a vector.
+  /// Like count() with a span, for conditions in a vector.
   std::uint64_t count(const std::vector<ElfPredicate>& where) const { return count(Where(where)); }
 
   /// Shows the rows with their values, until the visitor returns false.

@@ -8,7 +8,7 @@
 
 namespace perdix {
 
-/// What went wrong, for programs. The message of the `Error` says it for people.
+/// The kind of an error, for programs. The message of the `Error` says for people what went wrong.
 enum class Errc {
   not_found,       ///< the pool file, or the index of that name, does not exist
   already_exists,  ///< create() found a file at the path
@@ -46,9 +46,9 @@ class Error : public std::runtime_error {
   /// Errc::no_memory, with a message that is not allocated.
   static Error no_memory();
 
-  /// What went wrong, for programs.
+  /// The kind of error, for programs.
   Errc code() const noexcept { return code_; }
-  /// What went wrong, for people.
+  /// The message for people: what went wrong.
   const char* what() const noexcept override;
 
  private:

@@ -49,7 +49,7 @@ class Index {
   /// "nbtree", …
   static std::vector<std::string> engines(std::span<const tips::Plugin* const> plugins = {});
 
-  /// What options an engine has, for IndexOptions::named. Throws invalid_argument for an engine
+  /// Lists the options of an engine, for IndexOptions::named. Throws invalid_argument for an engine
   /// that is not in engines().
   static std::vector<OptionInfo> options(std::string_view engine);
 
@@ -78,7 +78,7 @@ class Index {
   /// See PointIndex::compare_exchange() and update_with().
   virtual bool compare_exchange(KeyArgument key, std::optional<ValueArgument> expected,
                                 std::optional<ValueArgument> desired) = 0;
-  /// What update_with() calls.
+  /// A function for update_with(), which makes a change of the key's value.
   using ChangeBytes = std::function<Change<std::string>(std::optional<std::string_view>)>;
   /// See PointIndex::update_with().
   virtual bool update_with(KeyArgument key, const ChangeBytes& change) = 0;
@@ -90,7 +90,7 @@ class Index {
   /// unchanged if the key is absent.
   virtual bool get(KeyArgument key, std::string& value) const = 0;
 
-  /// Whether the key is there.
+  /// Returns whether the key is there.
   virtual bool contains(KeyArgument key) const = 0;
 
   /// out[i] = get(keys[i]) for all i. Throws invalid_argument if `out` is shorter than `keys`.
@@ -100,7 +100,7 @@ class Index {
   /// Shows every pair once, in no order: see PointIndex::for_each().
   virtual void for_each(Visitor<std::string, std::string> visit) const = 0;
 
-  /// Whether scan() works: false for hash indexes, whose scan throws unsupported.
+  /// Returns whether scan() works: false for hash indexes, whose scan throws unsupported.
   virtual bool ordered() const noexcept = 0;
 
   /// See OrderedIndex::scan(). `from` may be shorter than the eight bytes of a u64: no bytes sort

@@ -39,18 +39,18 @@ class KeyRange : public std::ranges::view_base {
  public:
   /// A key and its value, as copies.
   using Pair = std::pair<K, V>;
-  /// The same part of the index in the other direction.
+  /// A range over this part of the index in the other direction.
   using Reversed =
       KeyRange<Ordered, K, V, kDirection == Direction::up ? Direction::down : Direction::up>;
 
   /// A place in the range: a pair, or the end. The range must outlive it.
   class Iterator {
    public:
-    /// What `*i` refers to.
+    /// The type of the pair that `*i` refers to.
     using value_type = Pair;
     /// For std::iterator_traits; iterators have no difference.
     using difference_type = std::ptrdiff_t;
-    /// It goes once, and forward.
+    /// An iterator goes over the pairs once, and forward.
     using iterator_concept = std::input_iterator_tag;
 
     /// The pair, as it was when it was read. Valid until the iterator moves or ends. Not at the
@@ -70,7 +70,7 @@ class KeyRange : public std::ranges::view_base {
     /// As `++i`.
     void operator++(int) { ++*this; }
 
-    /// Whether all pairs were shown.
+    /// Returns whether all pairs were shown.
     friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.ended(); }
 
    private:
@@ -88,7 +88,7 @@ class KeyRange : public std::ranges::view_base {
   KeyRange(const Ordered& index, K from, std::optional<K> to)
       : index_(&index), from_(std::move(from)), to_(std::move(to)) {}
 
-  /// The same pairs in the other direction.
+  /// Returns the range of these pairs in the other direction.
   Reversed reversed() const { return Reversed(*index_, from_, to_); }
 
   /// The first pair in the direction of the range.
@@ -96,7 +96,7 @@ class KeyRange : public std::ranges::view_base {
   /// Behind the last pair.
   std::default_sentinel_t end() const { return {}; }
 
-  /// Whether there is no pair in the range at an instant of the call. Cost: a lookup.
+  /// Returns whether there is no pair in the range at an instant of the call. Cost: a lookup.
   bool empty() const { return begin() == end(); }
 
   /// The first pair in the direction of the range; none if it is empty. Cost: a lookup.
@@ -114,7 +114,7 @@ class KeyRange : public std::ranges::view_base {
     }
   }
 
-  /// Whether a key to which the loop has come is on this side of the range's other end.
+  /// Returns whether a key to which the loop has come is on this side of the range's other end.
   bool reaches(View<K> key) const {
     if constexpr (kDirection == Direction::up) {
       return !to_ || key < View<K>(*to_);

@@ -32,7 +32,7 @@ class OrderedIndex : public PointIndex<K, V> {
 
   /// Takes over the open index; the other object can then only be assigned to or destroyed.
   OrderedIndex(OrderedIndex&&) noexcept = default;
-  /// The same; closes the index that this object had.
+  /// Closes the index that this object had, then takes over the other one as the constructor does.
   OrderedIndex& operator=(OrderedIndex&&) noexcept = default;
 
   /// Shows the pairs with key >= from in ascending order until the visitor returns false. A scan is

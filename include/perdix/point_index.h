@@ -53,7 +53,7 @@ class PointIndex {
 
   /// Takes over the open index; the other object can then only be assigned to or destroyed.
   PointIndex(PointIndex&&) noexcept;
-  /// The same; closes the index that this object had.
+  /// Closes the index that this object had, then takes over the other one as the constructor does.
   PointIndex& operator=(PointIndex&&) noexcept;
 
   /// Sets the value of a key, new or not.
@@ -115,7 +115,7 @@ class PointIndex {
   /// unchanged if the key is absent.
   bool get(KeyArgument key, V& value) const;
 
-  /// Whether the key is there.
+  /// Returns whether the key is there.
   bool contains(KeyArgument key) const;
 
   /// out[i] = get(keys[i]) for all i; each lookup is a call by itself. Throws invalid_argument if

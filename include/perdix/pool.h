@@ -21,7 +21,7 @@ namespace tips {
 class Plugin;
 }
 
-/// What a pool must survive.
+/// The failures that a pool must survive.
 enum class Durability : std::uint8_t {
   automatic = 0,  ///< `power` on persistent memory (DAX), `process` elsewhere
   process = 1,    ///< the end of the process in any way, `kill -9` included; not of the machine
@@ -45,7 +45,7 @@ struct PoolOptions {
   /// what was asked for last, at first 1 TiB; less where the process has not enough addresses left
   /// (a process has 128 TiB: 127 pools of 1 TiB, fewer with indexes in them).
   std::uint64_t max_size = 0;
-  /// What the pool must survive.
+  /// The failures that the pool must survive.
   Durability durability = Durability::automatic;
   /// Where stores are safe on this machine.
   DomainChoice domain = DomainChoice::detect;
@@ -60,16 +60,16 @@ struct PoolOptions {
   std::vector<const tips::Plugin*> plugins{};
 };
 
-/// What an index is.
+/// The name, the engine and the types of an index.
 struct IndexInfo {
   /// 1 to kMaxNameSize bytes without control characters; unique in its pool.
   std::string name;
   std::string engine;  ///< "sptree", …
-  /// What its keys are.
+  /// The type of its keys.
   Kind key_kind = Kind::u64;
-  /// What its values are.
+  /// The type of its values.
   Kind value_kind = Kind::u64;
-  /// What it holds.
+  /// The kind of content.
   DataModel model = DataModel::pairs;
 };
 
@@ -165,7 +165,7 @@ class Pool {
   /// the pool, to count what is allocated.
   PoolInfo info() const;
 
-  /// Whether huge pages map the pool now, at least in part; a pool on a disk asks for none,
+  /// Returns whether huge pages map the pool now, at least in part; a pool on a disk asks for none,
   /// and one of the smallest size gets none before it grows. Cost: reads /proc/self/smaps, for
   /// which the kernel walks all pages that the process has at lower addresses too.
   bool huge_pages() const;

@@ -49,7 +49,7 @@ struct SpTreeOptions {
 template <Storable K, Storable V>
 class SpTree : public OrderedIndex<K, V> {
  public:
-  /// What it is opened with.
+  /// The options of an opening.
   using Options = SpTreeOptions;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,

@@ -52,14 +52,14 @@ struct TipsOptions {
 /// The indexes that Tips makes durable.
 namespace tips {
 
-/// What indexes have whose keys have no order.
+/// The base class of indexes whose keys have no order.
 struct Unordered {
   /// For Opened.
   template <class K, class V>
   using Base = PointIndex<K, V>;
 };
 
-/// What those have whose keys are in order.
+/// The base class of indexes whose keys are in order.
 struct Ordered {
   /// For Opened.
   template <class K, class V>
@@ -70,7 +70,7 @@ struct Ordered {
 struct Hash {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:hash";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Unordered;
 };
 
@@ -78,11 +78,11 @@ struct Hash {
 struct BTree {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:btree";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Ordered;
 };
 
-/// What an index of the caller's own is called, as an argument of User: 1 to 19 visible ASCII
+/// The name of an index of the caller's own, as an argument of User: 1 to 19 visible ASCII
 /// characters.
 template <std::size_t kSize>
 struct Name {
@@ -106,7 +106,7 @@ struct Name {
 ///   perdix::Tips<SkipLists, std::uint64_t, std::string> index(pool, "index");
 template <Name kName, template <class Memory, class Keys> class Index>
 struct User {
-  /// Whether keys are in order: whether the class has a scan().
+  /// Says whether keys are in order: whether the class has a scan().
   using Order =
       std::conditional_t<OrderedIndexClass<Index<Durable, IntegerKeys>>, Ordered, Unordered>;
 
@@ -178,7 +178,7 @@ extern template struct Opened<Ordered, std::string, std::string>;
 template <class Plugin, Storable K, Storable V>
 class Tips : public tips::Opened<typename Plugin::Order, K, V> {
  public:
-  /// What it is opened with.
+  /// The options of an opening.
   using Options = TipsOptions;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,

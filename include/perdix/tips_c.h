@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/// What has gone wrong: perdix::Errc, counted from 1.
+/// The kind of an error: perdix::Errc, counted from 1.
 typedef enum perdix_code {
   PERDIX_NOT_FOUND = 1,
   PERDIX_ALREADY_EXISTS,
@@ -43,13 +43,13 @@ typedef enum perdix_code {
 /// The code of the last call of this thread that failed; 0: none has.
 int perdix_last_code(void);
 
-/// What that call says about it: a sentence, which is valid until the thread's next error. Messages
+/// The message of the thread's last error: a sentence, valid until its next error. Messages
 /// above 1,000 bytes are cut.
 const char* perdix_last_error(void);
 
 // --- Keys and values -----------------------------------------------------------------------------
 
-/// What a key or a value is. An index has one kind of each for all its life.
+/// The type of a key or a value. An index has one kind of each for all its life.
 typedef enum perdix_kind {
   PERDIX_U64 = 1,   ///< an integer
   PERDIX_BYTES = 2  ///< a string of bytes
@@ -113,7 +113,7 @@ int perdix_tips_free(void* block);
 /// operation back.
 int perdix_tips_ulog_add(const void* p, size_t bytes);
 
-/// What put() and erase() of a plug-in return if they could not be done.
+/// The result of a plug-in's put() or erase() that could not be done.
 #define PERDIX_FAILED (-1)
 
 /// Shows a pair; 0: no more are wanted.
@@ -129,7 +129,7 @@ int perdix_tips_node(perdix_tips_inspector* inspector, const void* node, size_t 
 /// To be called for each pair. 0: inspect() must return 0.
 int perdix_tips_pair(perdix_tips_inspector* inspector, uint64_t key, uint64_t value);
 
-/// Whether the first bytes of a node may be read, which tell its size.
+/// Returns whether the first bytes of a node may be read, which tell its size.
 int perdix_tips_readable(perdix_tips_inspector* inspector, const void* node, size_t bytes);
 
 /// Blocks of one size.
@@ -192,7 +192,7 @@ typedef struct perdix_tips_plugin {
 /// An open pool.
 typedef struct perdix_pool perdix_pool;
 
-/// What a pool must survive: perdix::Durability.
+/// The failures that a pool must survive: perdix::Durability.
 typedef enum perdix_durability {
   PERDIX_AUTOMATIC = 0,
   PERDIX_PROCESS = 1,
@@ -207,7 +207,7 @@ typedef struct perdix_pool_options {
   uint64_t max_size;
   /// Where to map the pool.
   uint64_t address;
-  /// What the pool must survive.
+  /// The failures that the pool must survive.
   perdix_durability durability;
   const perdix_tips_plugin* const* plugins;  ///< the tables must outlive the pool and its indexes
   /// The number of `plugins`.
@@ -247,7 +247,7 @@ perdix_tips* perdix_tips_open(perdix_pool* pool, const char* name, const char* e
 typedef struct perdix_option {
   /// A name of perdix::TipsOptions.
   const char* name;
-  /// What it is set to.
+  /// The value that the option is set to.
   const char* value;
 } perdix_option;
 

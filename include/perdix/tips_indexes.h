@@ -18,7 +18,7 @@ namespace perdix::tips {
 struct Bst {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:bst";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Ordered;
   /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
@@ -28,7 +28,7 @@ struct Bst {
 struct Art {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:art";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Ordered;
   /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
@@ -38,7 +38,7 @@ struct Art {
 struct Clht {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:clht";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Unordered;
   /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
@@ -48,7 +48,7 @@ struct Clht {
 struct LfHash {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:lfhash";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Unordered;
   /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();
@@ -58,7 +58,7 @@ struct LfHash {
 struct LfBst {
   /// The engine's name.
   static constexpr std::string_view kEngine = "tips:lfbst";
-  /// Whether keys are in order.
+  /// Says whether keys are in order.
   using Order = Ordered;
   /// Gives PoolOptions::plugins for both kinds of keys. They live as long as the program.
   static std::vector<const Plugin*> plugins();

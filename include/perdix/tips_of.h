@@ -37,7 +37,7 @@ namespace detail::index::tips_of {
 
 class Table;
 
-/// What a container is opened for.
+/// The purpose for which a container is opened.
 enum class Purpose { use, export_only };
 
 /// Changes to the container, from its construction to commit(): all or none.
@@ -63,7 +63,7 @@ class ReadScope {
   ReadScope& operator=(const ReadScope&) = delete;
   ~ReadScope();
 
-  /// What was read may be shown. Throws as any call of a pool that can't be used any more.
+  /// Lets what was read be shown. Throws as any call of a pool that can't be used any more.
   void end() const;
 
  private:

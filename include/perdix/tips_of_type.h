@@ -81,9 +81,9 @@ struct ContainerType {
   void (*clear)(void* container);
   /// Its elements, as an iteration shows them; false if size() tells another number.
   bool (*count)(const void* container, std::uint64_t& count);
-  /// Whether it finds each key that an iteration shows; so do the containers in its elements.
+  /// Returns whether it and the containers in its elements find each key that an iteration shows.
   bool (*finds)(const void* container);
-  /// What its hash function and those of the containers in its elements make of a key; 0 if there
+  /// The hash of a key by its hash function and those of the containers in its elements; 0 if there
   /// are none.
   std::uint64_t (*sample)(const void* container);
   /// Tells what its objects explain, at any depth.
@@ -140,7 +140,7 @@ constexpr bool all_plain(Types<Ts...>);
 
 }  // namespace detail::index::tips_of
 
-/// Whether all bytes of a T are numbers, so that they may also look like an address. perdix knows
+/// True if all bytes of a T are numbers, so that they may also look like an address. perdix knows
 /// it of arithmetic types and enumerations, of structs of these that a constant expression can
 /// make, and of pairs, tuples, arrays, optionals and variants of such types. A program may set it
 /// to true for its types. A write() is refused if it leaves an address of the process anywhere
@@ -171,7 +171,7 @@ constexpr bool detail::index::tips_of::all_plain(Types<Ts...>) {
 template <class T>
 class TipsAllocator {
  public:
-  /// What it allocates.
+  /// The type of the objects that it allocates.
   using value_type = T;
   /// Each allocator may free what another one has allocated.
   using is_always_equal = std::true_type;
@@ -209,7 +209,7 @@ class TipsAllocator {
 /// A string in the memory of a container. A plain std::string keeps its bytes elsewhere.
 using TipsString = std::basic_string<char, std::char_traits<char>, TipsAllocator<char>>;
 
-/// Whether objects of a type may lie in a pool: they keep no address but those that their
+/// True if objects of a type may lie in a pool: they keep no address but those that their
 /// TipsAllocator gave them. Pairs, tuples, arrays, optionals, variants and containers of such types
 /// may, if their comparisons and hashes have no state or may, too; so may what is trivially
 /// copyable, except pointers and views. Pointers within a struct can't be seen here. A program may
@@ -318,7 +318,7 @@ struct TipsSample<std::variant<Ts...>> {
   }
 };
 
-/// What can be said of a container's type without running it.
+/// The requirements on a container's type that can be checked without running it.
 template <class C>
 concept TipsContainer = requires(C& c, const C& constant, typename C::value_type value) {
   typename C::allocator_type;

@@ -85,9 +85,9 @@ struct Volatile {
 
 /// How words of integer keys compare.
 struct IntegerKeys {
-  /// Whether one key is before another.
+  /// Returns whether one key is before another.
   static bool less(Word a, Word b) { return a < b; }
-  /// Whether two keys are the same.
+  /// Returns whether two keys are the same.
   static bool equal(Word a, Word b) { return a == b; }
   /// The hash of a key.
   static std::uint64_t hash(Word key);
@@ -119,9 +119,9 @@ struct IntegerKeys {
 struct StringKeys {
   /// The bytes of a key.
   static std::string_view view(Word key) { return reinterpret_cast<const Bytes*>(key)->view(); }
-  /// Whether one key is before another.
+  /// Returns whether one key is before another.
   static bool less(Word a, Word b) { return view(a) < view(b); }
-  /// Whether two keys are the same.
+  /// Returns whether two keys are the same.
   static bool equal(Word a, Word b) { return view(a) == view(b); }
   /// The hash of a key.
   static std::uint64_t hash(Word key);
@@ -131,9 +131,9 @@ struct StringKeys {
     const std::string_view bytes = view(key);
     return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) + 1U : 0;
   }
-  /// The first symbol in which two keys differ.
+  /// The result of mismatch() for keys that are equal.
   static constexpr std::size_t kNoMismatch = ~std::size_t{0};
-  /// The same as a place; kNoMismatch: the keys are equal.
+  /// Returns the place of the first symbol in which two keys differ; kNoMismatch: they are equal.
   static std::size_t mismatch(Word a, Word b) {
     const std::string_view x = view(a), y = view(b);
     const std::size_t shorter = std::min(x.size(), y.size());
@@ -158,7 +158,7 @@ struct StringKeys {
     std::memcpy(new (room) Bytes{bytes.size()} + 1, bytes.data(), bytes.size());
     return reinterpret_cast<Word>(room);
   }
-  /// Whether there is one in a room of which the head may be read.
+  /// Returns whether there is a separator in a room of which the head may be read.
   static bool is_separator_at(Word key, const void* room) {
     constexpr std::size_t kMaxBytes = 1U << 16;
     return key == reinterpret_cast<Word>(room) && view(key).size() <= kMaxBytes;
@@ -167,7 +167,7 @@ struct StringKeys {
   static std::size_t separator_bytes(Word key) { return sizeof(Bytes) + view(key).size(); }
 };
 
-/// What lookups ask of an index that was inspected, before they read a node: nothing.
+/// Lets lookups read an index that was inspected: they ask nothing before they read a node.
 struct Trusting {
   /// Lookups ask nothing.
   static constexpr bool kDoubts = false;
@@ -181,22 +181,22 @@ struct Trusting {
   static constexpr bool damaged() { return false; }
 };
 
-/// The same of an index that was not, and may be damaged.
+/// Tells lookups what they may read of an index that was not inspected, and may be damaged.
 class Doubting {
  public:
   /// Lookups ask before they read.
   static constexpr bool kDoubts = true;
   virtual ~Doubting() = default;
-  /// Whether a node may be read. Each node once: a way that leads back ends.
+  /// Returns whether a node may be read. Each node once: a way that leads back ends.
   virtual bool readable(const void* node, std::size_t bytes) const = 0;
-  /// The same of what a way may meet again, as an array, and of the word of a key.
+  /// True if a block may be read that a way may meet again, as an array, or the word of a key.
   virtual bool holds(const void* block, std::size_t bytes) const = 0;
-  /// Whether the word of a key may be followed.
+  /// Returns whether the word of a key may be followed.
   virtual bool key(Word key) const = 0;
 
   /// The lookup can't go on. Returns false, which it returns.
   bool damaged() const { return !(damaged_ = true); }
-  /// Whether a lookup said damaged().
+  /// Returns whether a lookup said damaged().
   bool is_damaged() const { return damaged_; }
 
  private:
@@ -212,7 +212,7 @@ class Inspector {
   virtual bool node(const void* node, std::size_t bytes) = 0;
   /// Is shown a pair. False: the visit ends.
   virtual bool pair(Word key, Word value) = 0;
-  /// Whether the first bytes of a node may be read, which tell its size.
+  /// Returns whether the first bytes of a node may be read, which tell its size.
   virtual bool readable(const void*, std::size_t) { return true; }
 };
 
@@ -226,7 +226,7 @@ struct TakenNodes {
   unsigned count;
   bool with_key = false;  ///< each has room for a separator too (StringKeys)
 };
-/// What a put may allocate.
+/// The blocks that a put may allocate.
 using PutTakes = std::array<TakenNodes, 5>;
 
 /// Shows pairs until it returns false.
@@ -243,7 +243,7 @@ class Plugin {
   bool ordered;              ///< it has scan() and find_last(), else walk()
   bool doubts;               ///< it has find_doubting()
   std::size_t object_bytes;  ///< of the object; an index keeps to it
-  /// What a put may allocate.
+  /// The blocks that a put may allocate.
   PutTakes put_takes;
 
   /// The name of its engine, IndexInfo::engine.
@@ -260,7 +260,7 @@ class Plugin {
   virtual bool erase(void* index, Word key, Word* old_key, Word* old_value) const = 0;
   /// True if the key is there: `value` is its value.
   virtual bool find(const void* index, Word key, Word* value) const = 0;
-  /// The same before inspect() has ended. Called only if `doubts`; else opening inspects.
+  /// Like find(), before inspect() has ended. Called only if `doubts`; else opening inspects.
   virtual bool find_doubting(const void* index, const Doubting& doubt, Word key,
                              Word* value) const = 0;
   /// The number of keys.

@@ -14,7 +14,7 @@
 
 namespace perdix {
 
-/// What a key or a value is. An index has one kind of each for all its life.
+/// The type of a key or a value. An index has one kind of each for all its life.
 enum class Kind : std::uint8_t {
   u64 = 1,    ///< std::uint64_t, the full range
   bytes = 2,  ///< std::string, any bytes; compared as unsigned bytes, a prefix sorts first
@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
 /// The name of a kind as it is written in the enumeration, for example "u64".
 std::string_view to_string(Kind kind) noexcept;
 
-/// What an index holds.
+/// The kind of content of an index.
 enum class DataModel : std::uint8_t {
   pairs = 0,      ///< keys with a value each: PointIndex, Index
   points = 1,     ///< rows of numbers; such an index has neither keys nor values
@@ -55,7 +55,7 @@ inline constexpr Kind kKindOf = std::is_same_v<T, std::uint64_t> ? Kind::u64 : K
 /// For a budget of DRAM: no bound.
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-/// What a Cceh, FastFair or SkipList does with the DRAM of its `dram_budget` (SPTree in
+/// The use that a Cceh, FastFair or SkipList makes of the DRAM of its `dram_budget` (SPTree in
 /// docs/papers.md, section 3). Each form includes the one before.
 enum class Technique : std::uint8_t {
   none,  ///< every write goes to its place in the pool
@@ -90,7 +90,7 @@ struct OptionInfo {
   bool operator==(const OptionInfo&) const = default;
 };
 
-/// What Tips has done since the index was opened.
+/// Counts of what Tips has done since the index was opened.
 struct TipsStats {
   std::uint64_t cache_hits = 0;    ///< lookups that the cache has answered
   std::uint64_t cache_misses = 0;  ///< those that went to the index
@@ -129,7 +129,7 @@ struct IndexStats {
 struct CheckReport {
   /// One sentence each; empty if sound. At most a hundred are listed.
   std::vector<std::string> problems;
-  /// What could not be checked, and is no damage: indexes of engines that this release doesn't
+  /// Parts that could not be checked, no damage: indexes of engines that this release doesn't
   /// know, and indexes that have no space to be opened in.
   std::vector<std::string> unknown;
   /// The sound structures may lack acknowledged pairs, or have old or torn ones
@@ -139,7 +139,7 @@ struct CheckReport {
   std::uint64_t pairs = 0;   ///< pairs visited
   std::uint64_t blocks = 0;  ///< pool blocks visited
 
-  /// Whether nothing is wrong.
+  /// Returns whether nothing is wrong.
   bool ok() const noexcept { return problems.empty(); }
 };
 

@@ -147,7 +147,7 @@ TEST_F(CallocTest, NothingButBlocksValidates) {
   EXPECT_EQ(calloc_->block_size(block), 112U);
 }
 
-TEST_F(CallocTest, TooLargeIsRefused) {
+TEST_F(CallocTest, RefusesTooLargeBlocks) {
   Session session = calloc_->session();
   EXPECT_EQ(code_of([&] { session.reserve(kMaxObject + 1); }), Errc::too_large);
   EXPECT_EQ(Calloc::size_for(kMaxObject + 1), 0U);
@@ -168,7 +168,7 @@ TEST(CallocLarge, AValueOfFourGibibytesFits) {
   EXPECT_EQ(allocate(calloc, kValue), block);
 }
 
-TEST_F(CallocTest, SpaceOfLargeObjectsIsUsedAgainForSmallOnes) {
+TEST_F(CallocTest, ReusesSpaceOfLargeObjectsForSmallOnes) {
   const Offset large = allocate(*calloc_, 200 * kMiB);
   EXPECT_EQ(calloc_->bytes_in_spans(), 208 * kMiB);
   deallocate(*calloc_, large);
@@ -234,7 +234,7 @@ TEST_F(CallocTest, TheLimitOfThePoolIsOne) {
 
 // --- Sessions ------------------------------------------------------------------------------------
 
-TEST_F(CallocTest, WhatIsNotLoggedNeverHappened) {
+TEST_F(CallocTest, AnUnloggedOperationNeverHappened) {
   const Offset kept = allocate(*calloc_, 64);
   const std::vector<std::byte> before(space_.base(), space_.base() + kChunkSize);
   Offset reserved = pm::kNull;
@@ -319,7 +319,7 @@ TEST_F(CallocTest, ReplacingAllocatesAndFreesInOneOperation) {
   }
 }
 
-TEST_F(CallocTest, FreeingWhatIsNoBlockIsAnError) {
+TEST_F(CallocTest, RefusesToFreeAnythingButBlocks) {
   const Offset block = allocate(*calloc_, 64);
   const Offset run = allocate(*calloc_, 200'000);
   const Offset large = allocate(*calloc_, 20 * kMiB);
@@ -380,7 +380,7 @@ TEST_F(CallocTest, ABlockIsNotUsedAgainWhileAReaderMaySeeIt) {
   EXPECT_EQ(again, freed);
 }
 
-TEST_F(CallocTest, WhatNoReaderCanSeeIsThereAtOnce) {
+TEST_F(CallocTest, BlocksThatNoReaderSeesAreFreeAtOnce) {
   space_.set_limit(3 * kChunkSize);
   const epoch::Guard reader;
   for (const std::uint64_t bytes : {std::uint64_t{100}, std::uint64_t{30'000}, 10 * kMiB}) {
@@ -429,7 +429,7 @@ TEST_F(CallocTest, SessionsOfOneThreadUseDifferentLanes) {
   EXPECT_THAT(blocks_of(*calloc_), UnorderedElementsAreArray(blocks));
 }
 
-TEST_F(CallocTest, WhatOtherLanesKeepIsTakenBackBeforeSpaceRunsOut) {
+TEST_F(CallocTest, TakesBlocksBackFromLanesBeforeSpaceRunsOut) {
   space_.set_limit(kChunkSize);
   const std::vector<Offset> blocks = fill(30'000);
   // Each session frees on its own lane, and claims a few blocks of other classes.
@@ -447,7 +447,7 @@ TEST_F(CallocTest, WhatOtherLanesKeepIsTakenBackBeforeSpaceRunsOut) {
   Session(std::move(busy));
 }
 
-TEST_F(CallocTest, MemoryOfThreadsThatEndedIsUsedAgain) {
+TEST_F(CallocTest, ReusesMemoryOfEndedThreads) {
   space_.set_limit(2 * kChunkSize);
   for (int round = 0; round < 20; ++round) {
     std::thread([&] {
@@ -547,7 +547,7 @@ TEST_F(CallocTest, DamageIsReportedAtOpen) {
   expect(Errc::corrupt, view.lane(9).ring[3], kAllBits);
 }
 
-TEST_F(CallocTest, ARecordThatNamesWhatCantBeIsRefused) {
+TEST_F(CallocTest, RefusesARecordThatNamesImpossibleBlocks) {
   const Offset block = allocate(*calloc_, 64);
   const View view(space_.base());
   const auto expect_refused = [&](const Record& record) {
@@ -640,7 +640,7 @@ TEST(CallocNuma, ThreadsGetBlocksOfTheirNode) {
   EXPECT_EQ(space.size(), 2 * kChunkSize);
 }
 
-TEST(CallocNuma, TheOtherNodesSpaceIsUsedWhenThereIsNoMore) {
+TEST(CallocNuma, UsesSpaceOfOtherNodesWhenItsOwnRunsOut) {
   TestSpace space(32 * kMiB);
   Calloc::format(space);
   Calloc calloc(space, kTwoNodes);

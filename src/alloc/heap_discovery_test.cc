@@ -27,7 +27,7 @@ std::size_t how_many(Calloc& calloc, std::size_t bytes) {
 }
 
 // Blocks, runs of spans, and chunks.
-TEST(HeapDiscovery, WhatWasFreedBeforeCanBeHadInAllSizes) {
+TEST(HeapDiscovery, EarlierFreedSpaceServesAllSizes) {
   TestSpace space(kBytes);
   Calloc::format(space);
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{30'000}, std::size_t{100'000},

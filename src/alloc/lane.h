@@ -77,7 +77,7 @@ class alignas(util::kCacheLine) Lane {
   /// ring slot, or by its mark if `slot` is kNoSlot. make_room() was called before.
   void freed(Offset offset, Slot slot);
 
-  /// The same for a block that no reader can see: makes it available immediately.
+  /// Like freed(), for a block that no reader can see: makes it available immediately.
   void freed_unread(Offset offset, Slot slot);
 
   /// Makes up to `count` freed blocks available again whose readers are gone. Returns how many.

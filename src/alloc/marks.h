@@ -58,7 +58,7 @@ class Marks {
     write_entry(object.offset, kFreeSpan);
   }
 
-  /// The same as changes of a commit, which makes them later. `wrote` follows that.
+  /// The marks as changes of a commit, which makes them later. `wrote` follows that.
   pm::Change allocation(Offset span, std::uint32_t index) const {
     return bit_of(span, index, true);
   }

@@ -27,9 +27,9 @@ class RecordTest : public ::testing::Test {
   alignas(64) RecordWords words_{};
 };
 
-TEST_F(RecordTest, ThereIsNoneInZeros) { EXPECT_FALSE(read_record(words_)); }
+TEST_F(RecordTest, FindsNoneInZeros) { EXPECT_FALSE(read_record(words_)); }
 
-TEST_F(RecordTest, WhatIsWrittenIsRead) {
+TEST_F(RecordTest, ReadsWhatWasWritten) {
   const Record written = full_record();
   write_record(pm_, words_, written);
   const std::optional<Record> read = read_record(words_);
@@ -49,7 +49,7 @@ TEST_F(RecordTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(read->undo.value, written.undo.value);
 }
 
-TEST_F(RecordTest, ClearedItIsGone) {
+TEST_F(RecordTest, IsGoneOnceCleared) {
   write_record(pm_, words_, full_record());
   clear_record(pm_, words_);
   EXPECT_FALSE(read_record(words_));

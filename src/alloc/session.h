@@ -68,7 +68,7 @@ class Session {
   /// block is allocated there, bad_alloc; nothing has happened then.
   void free(Offset block);
 
-  /// The same for a block that no reader can see: it never was within reach, or a grace period has
+  /// Frees a block that no reader can see: it never was within reach, or a grace period has
   /// passed since. It can be used again when finish() returns.
   void free_unread(Offset block);
 

@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// It is done when the block is there after a crash, and while the record is.
-TEST(Session, WhatFollowsACommitComesAfterIt) {
+/// The action after a commit runs when the block is there after a crash, and while the record is.
+TEST(Session, RunsTheActionAfterTheCommit) {
   TestSpace space(std::uint64_t{256} << 20);
   Calloc::format(space);
   Calloc calloc(space);

@@ -35,7 +35,7 @@ class Ref {
     return Ref(address | static_cast<std::uintptr_t>(kind)).with_least_byte(least_byte);
   }
 
-  /// The same object, where another byte comes first.
+  /// Returns a reference to this object with another least byte.
   Ref with_least_byte(std::uint8_t byte) const noexcept {
     return Ref((word_ & (kAddressMask | kKindMask)) | std::uintptr_t{byte} << kLeastByteShift);
   }

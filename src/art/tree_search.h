@@ -117,7 +117,7 @@ std::optional<Value> Tree<Value, KeyOf, Memory>::outermost(const Edge& from, Ref
   return ref.template value<Value>();
 }
 
-/// The same for a whole node in whose prefix the search stopped.
+/// Like outermost(), for a whole node in whose prefix the search stopped.
 template <class Value, class KeyOf, class Memory>
 template <typename Tree<Value, KeyOf, Memory>::Side kSide>
 std::optional<Value> Tree<Value, KeyOf, Memory>::outermost_below(const Stop& stop) const {

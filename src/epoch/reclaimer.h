@@ -88,10 +88,10 @@ class Reclaimer {
   /// must belong to something, as an arena, that is released as a whole; others are Retirable.
   void retire(void* object, Dispose dispose, void* context) noexcept;
 
-  /// The same of an object that is Retirable: it needs no memory, and is never given up.
+  /// Retires an object that is Retirable: it needs no memory, and is never given up.
   void retire(Retirable& object, Disposer& disposer) noexcept;
 
-  /// The same of an object from operator new.
+  /// Retires an object from operator new, which is deleted after the grace period.
   template <std::derived_from<Retirable> Object>
   void retire(Object* object) noexcept {
     static constinit Deleter<Object> deleter;

@@ -96,7 +96,7 @@ void retire_again(void* object, void* context) {
   if (--chain->left > 0) chain->reclaimer->retire(object, retire_again, context);
 }
 
-TEST(Reclaimer, DestructorDisposesAlsoOfWhatDisposeRetires) {
+TEST(Reclaimer, DestructorDisposesOfObjectsThatDisposeRetires) {
   Chain chain{nullptr, 5};
   {
     Reclaimer reclaimer;

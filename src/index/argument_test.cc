@@ -150,7 +150,7 @@ constexpr bool keys_compile(Types<T...>, bool all) {
   return as_wanted;
 }
 
-/// The same for values.
+/// Whether all calls of an index compile with values of these types; or else none with any of them.
 template <class I, class K, class... T>
 constexpr bool values_compile(Types<T...>, bool all) {
   return (... && (kValueCalls<I, K, T> == (all ? kAllValueCalls : 0)));

@@ -98,7 +98,7 @@ int guarded(const Call& call) noexcept {
   }
 }
 
-/// The same of a call that makes an object; null for a failure.
+/// Like guarded(), for a call that makes an object; null for a failure.
 template <class Make>
 auto guarded_object(const Make& make) noexcept -> decltype(make()) {
   decltype(make()) made = nullptr;

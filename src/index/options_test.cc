@@ -95,7 +95,7 @@ TEST_P(OptionsByName, TakeTheirDefaults) {
   }
 }
 
-TEST_P(OptionsByName, AreRefusedIfTheEngineDoesNotHaveThemAndNothingIsCreated) {
+TEST_P(OptionsByName, RefusesOptionsOfOtherEnginesAndCreatesNothing) {
   const Pool pool = make_pool();
   const Names own = own_names(GetParam());
   Names foreign = {"", "dram-budget", "DRAM_BUDGET", "elimda.media_unit"};
@@ -115,7 +115,7 @@ TEST_P(OptionsByName, AreRefusedIfTheEngineDoesNotHaveThemAndNothingIsCreated) {
   }
 }
 
-TEST_P(OptionsByName, AreRefusedForAnIndexThatExistsWhichStaysAsItWas) {
+TEST_P(OptionsByName, RefusesThemForAnExistingIndexAndChangesNothing) {
   const Pool pool = make_pool();
   open(pool, "resume_in_background", "true")->put(key(1), "one");
   EXPECT_THROW(open(pool, "none_of_any", "1"), Error);
@@ -125,7 +125,7 @@ TEST_P(OptionsByName, AreRefusedForAnIndexThatExistsWhichStaysAsItWas) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, OptionsByName, testing::ValuesIn(engines()), name_of);
 
-TEST(OptionsByName, OfAnUnknownEngineAreRefused) {
+TEST(OptionsByName, RefusesThoseOfAnUnknownEngine) {
   EXPECT_THROW(Index::options("nonesuch"), Error);
 }
 

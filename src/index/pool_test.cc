@@ -309,7 +309,7 @@ TEST(Pool, HoldsAThousandAndTwentyFourIndexes) {
                [&] { FastFair<std::uint64_t, std::uint64_t>(pool, "one more"); });
 }
 
-TEST(Pool, VerifyTellsWhenWhatIsSoundMayLackPairs) {
+TEST(Pool, VerifySaysThatASoundPoolMayLackPairs) {
   const TempDirectory directory(testing_files::memory_directory());
   const auto path = directory.file("p");
   const auto copy = directory.file("copy");

@@ -54,7 +54,7 @@ TEST(File, RefusesAPathThatTheKernelWouldCutOff) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
-TEST(File, ALinkThatLeadsNowhereIsCalledThat) {
+TEST(File, NamesADanglingLink) {
   const TempDirectory directory;
   const auto link = directory.file("link");
   std::filesystem::create_symlink("nowhere", link);
@@ -95,7 +95,7 @@ TEST(File, IsPrivateToItsUserAndClosesOnExec) {
   ::umask(before);
 }
 
-TEST(File, CreateRefusesWhatExists) {
+TEST(File, CreateRefusesExistingFiles) {
   const TempDirectory directory;
   const auto path = directory.file("pool");
   std::ofstream(path) << "precious";
@@ -118,7 +118,7 @@ TEST(File, TheFirstOfTwoCreatorsWins) {
   EXPECT_EQ(std::filesystem::file_size(path), kMiB);
 }
 
-TEST(File, OpenRefusesWhatIsNoFile) {
+TEST(File, OpenRefusesEverythingButFiles) {
   const TempDirectory directory;
   expect_error(Errc::not_found, "absent", [&] { File::open(directory.file("absent")); });
   expect_error(Errc::not_found, "absent", [&] { File::create(directory.file("absent/pool")); });
@@ -264,7 +264,7 @@ TEST(File, IsKnownFromItsCopiesAndByAnyName) {
 }
 
 // One descriptor is enough to make a file without a name, but not to make its name durable.
-TEST(File, ThatCannotBePublishedIsGone) {
+TEST(File, IsRemovedIfItCannotBePublished) {
   const TempDirectory directory;
   for (const bool in_place : {false, true}) {
     const auto path = directory.file("pool");
@@ -332,7 +332,7 @@ TEST(File, IsCopiedAtOneMoment) {
   ::munmap(view, kBytes);
 }
 
-TEST(File, ForgetsWhatIsCached) {
+TEST(File, DropsCachedPages) {
   const TempDirectory directory;
   const auto path = directory.file("pool");
   File file = File::create(path);

@@ -31,7 +31,7 @@ bool gives_huge_pages(const TempDirectory& directory) {
   return allocated_bytes(file) == kHugePage;
 }
 
-TEST(HugePages, AreWhatAFileInMemoryIsMadeOf) {
+TEST(HugePages, MakeUpAFileInMemory) {
   const TempDirectory directory(testing_files::memory_directory());
   if (!gives_huge_pages(directory)) GTEST_SKIP() << "no tmpfs, or a kernel before 6.1";
   File file = File::create(directory.file("file"));
@@ -51,7 +51,7 @@ TEST(HugePages, AreTakenForWholeOnesOnly) {
   EXPECT_EQ(allocated_bytes(file), 2 * kHugePage);
 }
 
-TEST(HugePages, KeepWhatIsThere) {
+TEST(HugePages, KeepTheContents) {
   const TempDirectory directory(testing_files::memory_directory());
   File file = File::create(directory.file("file"));
   std::vector<char> bytes(kHugePage + 12345);

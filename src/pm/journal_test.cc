@@ -224,7 +224,7 @@ void crash_once(std::uint64_t seed) {
   lines.expect_right(seed);
 }
 
-TEST(Journal, KeepsWhatWasDurableAndTheOrderOfCommits) {
+TEST(Journal, KeepsDurableStoresAndTheOrderOfCommits) {
   for (std::uint64_t seed = 1; seed <= 200 && !testing::Test::HasFailure(); ++seed)
     crash_once(seed);
 }
@@ -383,7 +383,7 @@ TEST(Journal, ADamagedBatchEndsIt) {
   EXPECT_EQ(*disk.word(kData), 1u);
 }
 
-TEST(Journal, AReplayThatIsNotFinishedPutsBackWhatWasThere) {
+TEST(Journal, AnUnfinishedReplayRestoresTheContents) {
   Disk disk;
   PageSync sync(nullptr, &disk);
   use_journal(sync, disk);
@@ -409,7 +409,7 @@ TEST(Journal, AReplayThatIsNotFinishedPutsBackWhatWasThere) {
 
 /// A run whose batches stay in the journal ends by a checkpoint. What other runs store afterwards,
 /// without a journal, is not undone by a replay of theirs.
-TEST(Journal, WhatIsLeftOfEarlierRunsMeansNothingOnceItIsUsedAgain) {
+TEST(Journal, IgnoresBatchesOfEarlierRunsOnceUsedAgain) {
   Disk disk;
   {
     PageSync sync(nullptr, &disk);
@@ -463,7 +463,7 @@ TEST(Journal, NothingOfAnEpochIsReplayedOnceBatchesAreWrittenOverIt) {
 
 /// What a user stores comes into the journal. Where it would be read as a batch, after a shorter
 /// one of a later epoch, it is none.
-TEST(Journal, BytesOfAUserAreNotTakenForABatch) {
+TEST(Journal, DoesNotTakeUserBytesForABatch) {
   Disk disk;
   PageSync sync(nullptr, &disk);
   use_journal(sync, disk);
@@ -503,7 +503,7 @@ TEST(Journal, ABlankAreaIsEmpty) {
 
 /// Long values are synced in their place: what earlier batches say of it is not replayed over them,
 /// what later ones say is.
-TEST(Journal, WhatIsLongIsNotOverwrittenByEarlierBatches) {
+TEST(Journal, EarlierBatchesDoNotOverwriteALongStore) {
   constexpr std::uint64_t kBytes = 2 * kSyncPage, kLong = 0x5a5a5a5a5a5a5a5a;
   for (const std::uint64_t later : {std::uint64_t{0}, std::uint64_t{7}}) {
     Disk disk;
@@ -526,7 +526,7 @@ TEST(Journal, WhatIsLongIsNotOverwrittenByEarlierBatches) {
   }
 }
 
-TEST(Journal, ABatchOfWhatNoPoolJournalsIsRefused) {
+TEST(Journal, RefusesABatchThatNoPoolWrites) {
   Disk disk;
   PageSync sync(nullptr, &disk);
   use_journal(sync, disk);

@@ -66,7 +66,7 @@ class Mapping {
   /// some of it, or to all, still reach the file.
   void make_private();
 
-  /// The same, and the page of `address` becomes zeros: the device did not give it. So does the
+  /// As make_private(), and the page of `address` becomes zeros: the device lost it. So does the
   /// first page, which is where an offset that is read as zero leads. False if the kernel refuses.
   /// For the handler of SIGBUS: async-signal-safe, so without the lock that keeps children out. A
   /// child that another thread forks in this moment may inherit the mapping, and keeps the file

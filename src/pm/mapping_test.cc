@@ -290,7 +290,7 @@ TEST(PageCacheDomain, PersistSyncsThePages) {
   EXPECT_FALSE(persister.failed());
 }
 
-TEST(Mapping, MadePrivateReachesTheFileNoMore) {
+TEST(Mapping, StoresNoLongerReachTheFileOncePrivate) {
   const TempDirectory directory;
   File file = make_file(directory, kUnit);
   Mapping mapping(file, kUnit, kMax);

@@ -240,7 +240,7 @@ void PageSync::alone(const Sync& sync) {
   synced_.notify_all();
 }
 
-/// The same for a sync() that returns 0 or an errno. Does nothing if a sync has failed before.
+/// Like alone(), for a sync() that returns 0 or an errno. Does nothing if a sync has failed before.
 template <class Sync>
 void PageSync::sync_alone(const Sync& sync) noexcept {
   alone([&] {

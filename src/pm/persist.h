@@ -165,8 +165,8 @@ class Persister {
     return changed;
   }
 
-  /// The same with one word of a pair, if both are as expected. A crash still leaves single words,
-  /// so only one may change.
+  /// Changes one word of a pair if both are as expected; otherwise `expected` becomes the present
+  /// pair. A crash still leaves single words, so only one may change.
   bool compare_exchange(WordPair& pair, WordPair& expected, WordPair desired) const {
     assert(expected.first == desired.first || expected.second == desired.second);
     std::uint64_t& word = expected.first != desired.first ? pair.first : pair.second;

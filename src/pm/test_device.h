@@ -33,7 +33,7 @@ class Device {
   /// What a power failure leaves of the file, put into another one.
   static void copy_to(const std::filesystem::path& path);
 
-  /// The same when the n-th sync from now on begins, from 1 on: of each sector that was not synced
+  /// Writes `image` when the n-th sync from now on begins, from 1 on: of each sector not synced yet
   /// the device has what it had, or what the cache has, which the kernel may write at any time.
   /// Nothing else happens then.
   static void crash_at(std::size_t n, const std::filesystem::path& image, std::uint64_t seed);

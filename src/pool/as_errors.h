@@ -12,8 +12,8 @@ class PoolCore;
 /// none.
 [[noreturn]] void throw_as_error();
 
-/// The same of a call that used the pool. If the pool has failed, that is the error: what else the
-/// call met may come of it.
+/// Throws the exception of a call that used the pool, as an Error. If the pool has failed, that is
+/// the error: what else the call met may come of it.
 [[noreturn]] void throw_as_error(const PoolCore& pool);
 
 /// Returns call(). Must not contain calls of a user's code, whose exceptions are the user's.
@@ -35,7 +35,7 @@ template <class Call>
   }
 }
 
-/// The same of a call of an engine, whose pool is looked for only if it throws.
+/// Returns call() of an engine. Looks for the engine's pool only if the call throws.
 template <class Engine, class Call>
 requires requires(const Engine& engine) { engine.pool(); }
 [[gnu::always_inline]] inline decltype(auto) as_errors(const Engine& engine, const Call& call) {

@@ -24,7 +24,7 @@ void expect_translated(const Exception& exception, Errc code, const std::string&
   }
 }
 
-TEST(AsErrors, WhatTheStandardLibraryThrowsLeavesAsError) {
+TEST(AsErrors, TurnsStandardExceptionsIntoErrors) {
   expect_translated(std::bad_alloc(), Errc::no_memory, "no memory");
   expect_translated(std::bad_array_new_length(), Errc::no_memory, "no memory");
   expect_translated(std::length_error("vector::reserve"), Errc::no_memory, "no memory");
@@ -39,7 +39,7 @@ TEST(AsErrors, WhatTheStandardLibraryThrowsLeavesAsError) {
       Errc::io_error, "stat");
 }
 
-TEST(AsErrors, ErrorsAndResultsAreLeftAlone) {
+TEST(AsErrors, LeavesErrorsAndResultsAlone) {
   expect_translated(Error(Errc::in_use, "orders.pool is in use"), Errc::in_use,
                     "orders.pool is in use");
   EXPECT_EQ(as_errors([] { return 7; }), 7);
@@ -47,7 +47,7 @@ TEST(AsErrors, ErrorsAndResultsAreLeftAlone) {
   EXPECT_EQ(&as_errors([&]() -> int& { return word; }), &word);
 }
 
-TEST(AsErrors, WhatIsNoExceptionOfTheLibraryPasses) {
+TEST(AsErrors, PassesOtherExceptionsOn) {
   EXPECT_THROW(as_errors([] { throw 7; }), int);
 }
 

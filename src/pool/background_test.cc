@@ -48,7 +48,7 @@ TEST(Background, DrainFinishesAllJobs) {
   EXPECT_EQ(second, 1);
 }
 
-TEST(Background, AJobThatGoesAwayIsFinished) {
+TEST(Background, FinishesAJobThatGoesAway) {
   Background background;
   int runs = 0;
   std::optional<Background::Job> job(std::in_place, background, [&] { ++runs; });
@@ -59,7 +59,7 @@ TEST(Background, AJobThatGoesAwayIsFinished) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST(Background, WhatIsRequestedDuringARunIsDone) {
+TEST(Background, RunsAgainAfterARequestDuringARun) {
   Background background;
   int left = 5;
   std::optional<Background::Job> job;
@@ -85,7 +85,7 @@ TEST(Background, NoJobKeepsAnotherFromRunning) {
   EXPECT_TRUE(other_ran);
 }
 
-TEST(Background, ARunIsAloneAndDoesAllThatCameBefore) {
+TEST(Background, RunsAloneAndServesAllEarlierRequests) {
   Background background;
   std::atomic<unsigned> inside{0}, wrong{0};
   std::atomic<std::uint64_t> requested{0}, done{0};

@@ -21,8 +21,8 @@ inline constexpr std::string_view kCheck = "run `perdix check` on the pool";
 [[noreturn]] void throw_damaged(const PoolCore& pool, std::string_view finding,
                                 std::string_view remedy = kRestore);
 
-/// The same for the most frequent finding: an index has `what` ("a leaf") at an offset where none
-/// can be.
+/// Throws the most frequent finding, as throw_damaged() does: an index has `what` ("a leaf") at an
+/// offset where none can be.
 [[noreturn]] void throw_corrupt(const PoolCore& pool, std::string_view what, pm::Offset offset);
 
 /// The object at an offset. Throws Errc::corrupt unless all of it lies in the pool, at a multiple
@@ -37,7 +37,7 @@ T& checked(const PoolCore& pool, pm::Offset offset, std::string_view what, Valid
   throw_corrupt(pool, what, offset);
 }
 
-/// The same for an object that a magic number marks.
+/// Like checked(), for an object that a magic number marks.
 template <class T>
 T& checked_by_magic(const PoolCore& pool, pm::Offset offset, std::string_view what,
                     std::uint64_t magic, std::size_t alignment = alignof(T)) {

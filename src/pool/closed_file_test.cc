@@ -99,7 +99,7 @@ TEST_P(ClosedFile, DoesNotRefuseAChangeThatIsMade) {
   expect_error(Errc::io_error, "only be read", [&] { run_call(core->health(), engine, change); });
 }
 
-TEST_P(ClosedFile, LeavesWhatWasWrittenToTheNextOpening) {
+TEST_P(ClosedFile, KeepsStoresForTheNextOpening) {
   auto core = PoolCore::create(path_, options());
   {
     const IndexHandle index = core->open_index("i", "elimda", Kind::u64, Kind::u64);

@@ -375,7 +375,7 @@ TEST_F(DurabilityTest, OpeningAndClosingSetTheTimesOfTheFile) {
   }
 }
 
-TEST_F(DurabilityTest, WhatDoesNotMakeThePoolOpenLeavesTheTimes) {
+TEST_F(DurabilityTest, VerificationsAndFailedOpeningsLeaveTheTimes) {
   const TempDirectory in_memory(testing_files::memory_directory());
   if (!pm::File::create(in_memory.file("probe")).in_memory())
     GTEST_SKIP() << "on a disk stores change them";

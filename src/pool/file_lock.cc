@@ -80,7 +80,7 @@ FileLock::FileLock(const pm::File& file, const pm::NoFork& no_fork,
     if (error != EAGAIN && error != EACCES)
       throw Error(Errc::io_error, fmt::format("can't lock '{}': {}", path, std::strerror(error)));
     const OwnerBlock owner = owner_of(file);
-    if (!may_have_ended(owner) || pauses == kMostPauses) {
+    if (!may_have_ended(owner) || pauses == kMaxPauses) {
       throw Error(Errc::in_use, fmt::format("pool '{}' is in use by {}; one process owns a pool at "
                                             "a time: close it there first",
                                             path, in_use_by(owner)));

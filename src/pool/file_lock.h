@@ -25,13 +25,13 @@ class FileLock {
   /// How long one pause is, and after how many a lock that a process without an owner holds counts
   /// as in use: two seconds, in which the busiest machine lets a child run.
   static constexpr std::chrono::milliseconds kPause{1};
-  static constexpr int kMostPauses = 2000;
+  static constexpr int kMaxPauses = 2000;
 
   /// Takes the lock, or throws in_use with the pid that the owner left in the file. `file` must
   /// outlive it, and was opened since the same NoFork began: no child has the descriptor.
   FileLock(const pm::File& file, const pm::NoFork& no_fork);
 
-  /// The same with another pause.
+  /// Takes the lock, with pause() where the other constructor sleeps for kPause.
   FileLock(const pm::File& file, const pm::NoFork& no_fork, const std::function<void()>& pause);
 
   /// Frees the lock, also if a child that was made by other means than fork() shares the

@@ -135,7 +135,7 @@ TEST_F(GrowthTest, FewAddressesAreEnoughForASmallPool) {
 }
 
 // What a crash may leave: space that the superblock doesn't count yet.
-TEST_F(GrowthTest, SpaceThatNobodyTookIsCutOffAndComesBackZeroed) {
+TEST_F(GrowthTest, UnusedSpaceIsCutOffAndComesBackZeroed) {
   PoolCore::create(path_, small_options())->close();
   std::filesystem::resize_file(path_, 2 * kGrowthUnit + 12345);
   const char garbage = 1;
@@ -188,7 +188,7 @@ TEST_F(GrowthTest, HolesOfFreeChunksAreFilledWhenTheyAreTaken) {
   std::memset(core->at<std::byte>(large), 1, 3 * kGrowthUnit);
 }
 
-TEST_F(GrowthTest, HolesThatCanNotBeFilledAreAnError) {
+TEST_F(GrowthTest, RefusesHolesThatCannotBeFilled) {
   TempDirectory mounted(testing_files::memory_directory());
   const MountedTmpfs small(mounted.path(), "size=56m");
   if (!small) GTEST_SKIP() << "may not mount a tmpfs";

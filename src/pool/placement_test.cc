@@ -106,7 +106,7 @@ TEST_F(PlacementTest, UserChoosesTheAddress) {
   EXPECT_EQ(PoolCore::open(path_, small_options())->info().address, kAddress);
 }
 
-TEST_F(PlacementTest, AddressWithoutMeaningIsRefused) {
+TEST_F(PlacementTest, RefusesMeaninglessAddresses) {
   for (const std::uint64_t address : {std::uint64_t{1}, kAddress + 4096, std::uint64_t{1} << 47})
     expect_error(Errc::invalid_argument, "address", [&] { PoolCore::create(path_, at(address)); });
 }

@@ -63,7 +63,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   static std::shared_ptr<PoolCore> create(const std::filesystem::path& path,
                                           const PoolOptions& options);
 
-  /// The same in a file that is new and empty.
+  /// Creates a pool in a file that is new and empty.
   static std::shared_ptr<PoolCore> create(pm::File file, const PoolOptions& options);
 
   /// As perdix::Pool::open(). Opened for verification, needs_check() may be true.
@@ -125,7 +125,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
       throw_unusable();
   }
 
-  /// The same before and after a change; io_error also if the program has closed the file.
+  /// Like require_usable(), around a change; io_error also if the program has closed the file.
   void require_writable() const {
     if (!health_->writable()) [[unlikely]]
       throw_unusable();
@@ -137,7 +137,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// out_of_space (directory full), invalid_argument or too_large (name).
   IndexHandle open_index(IndexInfo wanted);
 
-  /// The same of an index of pairs.
+  /// Like open_index() with an IndexInfo, for an index of pairs.
   IndexHandle open_index(std::string_view name, std::string_view engine, Kind key_kind,
                          Kind value_kind);
 

@@ -229,7 +229,7 @@ TEST_F(PoolCoreTest, ClosesWithItsLastIndex) {
   EXPECT_TRUE(open()->info().was_clean);
 }
 
-TEST_F(PoolCoreTest, CloseDisposesOfWhatIsRetired) {
+TEST_F(PoolCoreTest, CloseDisposesOfRetiredObjects) {
   const auto core = create();
   int disposed = 0;
   const auto count = [](void*, void* context) { ++*static_cast<int*>(context); };
@@ -323,7 +323,7 @@ class Hoarder final : public OpenIndex {
 // Most of a unit, so that a pool of one unit has no room for a second one.
 constexpr std::uint64_t kHalfUnit = kGrowthUnit / 2;
 
-TEST_F(PoolCoreTest, AFullPoolGetsBackWhatItsIndexesDoNotNeed) {
+TEST_F(PoolCoreTest, AFullPoolReclaimsUnneededSpaceOfItsIndexes) {
   PoolOptions options = small_options();
   options.max_size = kGrowthUnit;
   const auto core = PoolCore::create(path_, options);
@@ -371,7 +371,7 @@ TEST_F(PoolCoreTest, ContainsIsSafeForAnyOffset) {
   EXPECT_FALSE(core->contains(~std::uint64_t{0} - 7, ~std::uint64_t{0}));
 }
 
-TEST_F(PoolCoreTest, OptionsWithoutMeaningAreRefused) {
+TEST_F(PoolCoreTest, RefusesMeaninglessOptions) {
   PoolOptions options = small_options();
   options.max_size = kGrowthUnit - 1;
   expect_error(Errc::invalid_argument, "max_size", [&] { PoolCore::create(path_, options); });
@@ -392,7 +392,7 @@ TEST_F(PoolCoreTest, OptionsWithoutMeaningAreRefused) {
   open();
 }
 
-TEST_F(PoolCoreTest, CreateKeepsWhatIsThere) {
+TEST_F(PoolCoreTest, CreateKeepsAnExistingPool) {
   create()->close();
   expect_error(Errc::already_exists, path_.string(), [&] { create(); });
   open();

@@ -211,9 +211,9 @@ std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {
   const std::lock_guard lock(mutex_);
   const std::string_view what(name);
   // Twice the largest record of the subjects is the least.
-  constexpr std::uint64_t kLeastRing = 24;
+  constexpr std::uint64_t kMinRing = 24;
   if (what == "tips: lines of a new ring")
-    return logged_ != 0 ? std::min(limit, kLeastRing + logged_) : limit;
+    return logged_ != 0 ? std::min(limit, kMinRing + logged_) : limit;
   const bool is_logged = what.starts_with("tips: ") || what == "elf: rows beside the lists";
   if (is_logged && logged_ != 0) return std::min(limit, logged_);
   const bool of_a_node = what.ends_with("children of a node");

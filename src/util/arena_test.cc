@@ -212,7 +212,7 @@ TEST(Arena, ASmallOneStaysSmall) {
   }
 }
 
-TEST(Arena, WhatOneThreadReleasesAnotherOneUses) {
+TEST(Arena, AThreadUsesWhatAnotherReleases) {
   constexpr std::size_t kPiece = 96, kPieces = 1000;
   Arena arena(Arena::kMaxRange);
   std::size_t after_one_round = 0;
@@ -232,7 +232,7 @@ TEST(Arena, WhatOneThreadReleasesAnotherOneUses) {
 
 /// Threads that are stopped in the system call that makes memory accessible: more than there are
 /// stripes, all of which they hold.
-TEST(Arena, NobodyWaitsForThreadsThatAreSuspended) {
+TEST(Arena, NoThreadWaitsForSuspendedThreads) {
   constexpr unsigned kThreads = 24;
   Arena arena(Arena::kMaxRange);
   {

@@ -38,7 +38,7 @@ inline std::uint64_t equal_bytes(Line line, std::uint8_t byte) {
   return _mm512_cmpeq_epi8_mask(line, _mm512_set1_epi8(static_cast<char>(byte)));
 }
 
-/// The same of the 32 bytes at `p`, which is aligned to 32.
+/// Bit i is set if byte i of the 32 at `p`, which is aligned to 32, equals `byte`.
 __attribute__((no_sanitize("thread"))) inline std::uint32_t equal_bytes_of_half_line(
     const void* p, std::uint8_t byte) {
   const __m256i equal = _mm256_cmpeq_epi8(_mm256_load_si256(static_cast<const __m256i*>(p)),

@@ -19,7 +19,7 @@ TEST(Adoptions, GivesBackTheYoungestFirst) {
   EXPECT_TRUE(adoptions.take().empty());
 }
 
-TEST(Adoptions, OneThatIsCancelledIsNotThere) {
+TEST(Adoptions, ACancelledOneIsGone) {
   Adoptions adoptions;
   Chain chain;
   adoptions.prepare();

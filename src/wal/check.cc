@@ -44,7 +44,7 @@ void Log::check(CheckReport& report) const {
   }
 }
 
-/// That a restart would find the chains that are open (W4), and all of their records (W1, W5).
+/// Checks that a restart would find the open chains (W4), and all of their records (W1, W5).
 void Log::check_heads(const Survivors& found, CheckReport& report) const {
   std::unordered_map<Owner, const Chain*> open;
   std::array<std::uint64_t, kStripes> needed{};

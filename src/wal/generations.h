@@ -26,7 +26,7 @@ class Generations {
   /// Records that were ever appended, and places that were left out.
   std::uint64_t appended() const noexcept;
 
-  /// That of the oldest open chain; kNoGeneration if none is open.
+  /// The generation of the oldest open chain; kNoGeneration if none is open.
   Generation oldest() const noexcept;
 
   /// On opening: makes marks for the chains that survive, as if the marks had been made while the

@@ -32,7 +32,7 @@ class GenerationsTest : public testing::Test {
   Generations generations_{stripes_, kLeast};
 };
 
-TEST_F(GenerationsTest, CountsWhatWasAppended) {
+TEST_F(GenerationsTest, CountsAppendedRecords) {
   EXPECT_EQ(generations_.appended(), fixture_.log().appended());
   EXPECT_EQ(generations_.oldest(), kNoGeneration) << "no chain of these stripes is open";
   for (const Position bound : generations_.needed())

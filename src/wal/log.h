@@ -131,7 +131,7 @@ class Log {
     tail->append(chain, type, key, value);
   }
 
-  /// The same, and the record is the commit of the session's operation: the session's reservations
+  /// Like append() without a session. The record commits the session's operation: its reservations
   /// and frees count if and only if the record does. The session is finished when this returns.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session) {
     {

@@ -18,7 +18,7 @@ std::uint64_t segments_of(Fixture& fixture, unsigned stripe) {
       std::count_if(words.begin(), words.end(), [](pm::Offset word) { return word != 0; }));
 }
 
-TEST(LogSpace, AFullLogAdmitsNobodyUntilItIsCleaned) {
+TEST(LogSpace, AFullLogAdmitsNoThreadUntilItIsCleaned) {
   Fixture fixture;
   constexpr Owner kOwner = 5;
   std::uint64_t appended = 0;
@@ -375,7 +375,7 @@ TEST(LogSpace, TheRingIsUsedAgainAndOldRecordsDontPass) {
   EXPECT_EQ(fixture.problems(), Strings{});
 }
 
-TEST(LogSpace, SegmentsThatACrashLeftAreFreedLater) {
+TEST(LogSpace, FreesSegmentsThatACrashLeftLater) {
   Fixture fixture;
   constexpr Owner owner = 1;
   for (std::uint64_t i = 0; i < 3 * kRecords; ++i) fixture.put_at(1, owner, i, i);
@@ -434,7 +434,7 @@ TEST(LogSpace, DestroyFreesEverything) {
   EXPECT_EQ(fixture.log().appended(), 0u);
 }
 
-TEST(LogSpace, ADestructionThatWasInterruptedGoesOn) {
+TEST(LogSpace, ResumesAnInterruptedDestruction) {
   Fixture fixture;
   for (Owner owner = 1; owner < 100; ++owner) fixture.put(owner, owner, owner);
   fixture.log().checkpoint();

@@ -80,8 +80,8 @@ class alignas(util::kCacheLine) Stripe {
   /// spend_sure() has been called. Under the lock.
   void append(Chain& chain, Type type, Word key, Word value);
 
-  /// The same, and the record is what commits the session. The caller calls finish(). Under the
-  /// lock.
+  /// Like append() without a session; the record commits the session. The caller calls finish().
+  /// Under the lock.
   void append(Chain& chain, Type type, Word key, Word value, alloc::Session& session);
 
   /// The next record of the chain, which began here, takes room that it was promised. Under the

@@ -105,7 +105,7 @@ class Fixture {
     log_->append(chain(owner), type, key, value);
   }
 
-  /// The same at a stripe, if that has room.
+  /// Puts a record as put() does, at a stripe if that has room.
   void put_at(unsigned stripe, Owner owner, Word key, Word value) {
     log_->go_to(stripe);
     put(owner, key, value);

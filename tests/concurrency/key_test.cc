@@ -69,7 +69,7 @@ struct Versions {
     }
   }
 
-  /// The same with the even keys in random batches.
+  /// Reads the even keys in random batches, whose versions never go back.
   void read_many(unsigned reader) {
     Rng rng(seed + 200 + reader);
     std::vector<std::uint64_t> seen(keys.size(), 1);

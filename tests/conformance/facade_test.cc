@@ -23,7 +23,7 @@ TEST(Encoding, NumbersSortAsTheirBytes) {
   EXPECT_EQ(encoded(std::uint64_t{0x0102030405060708}), "\x01\x02\x03\x04\x05\x06\x07\x08");
 }
 
-TEST(Encoding, OtherLengthsAreRefused) {
+TEST(Encoding, RefusesOtherLengths) {
   for (const std::size_t size : {0, 1, 7, 9, 16}) {
     EXPECT_EQ(error_of([&] { decode_u64(std::string(size, '\0')); }), Errc::invalid_argument);
   }

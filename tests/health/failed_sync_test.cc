@@ -65,7 +65,7 @@ class FailedSync : public FailingPool {
   std::filesystem::path image_ = directory_.file("image.pool");
 };
 
-TEST_P(FailedSync, LeavesWhatWasAcknowledged) {
+TEST_P(FailedSync, KeepsAcknowledgedWrites) {
   std::size_t total = 0;
   ASSERT_NO_FATAL_FAILURE(count_syncs(total));
   detail::util::Random random(GetParam().name.size() * 100 + GetParam().kinds().size());
@@ -153,7 +153,7 @@ TEST_P(FailedSync, OfAnOpeningPassesWithTheNextOpening) {
 }
 
 /// At each sync, with any of what was not synced; and again while that is opened.
-TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
+TEST_P(FailedSync, PowerFailuresKeepAcknowledgedWrites) {
   std::size_t total = 0;
   ASSERT_NO_FATAL_FAILURE(count_syncs(total));
   detail::util::Random random(GetParam().name.size() * 1000 + GetParam().kinds().size());
@@ -190,7 +190,7 @@ TEST_P(FailedSync, PowerFailuresLeaveWhatWasAcknowledged) {
 
 // Writers with separate keys, whose values only grow, and readers. The device must have every value
 // that a call has returned or shown.
-TEST_P(FailedSync, NoCallReportsWhatIsLost) {
+TEST_P(FailedSync, NoCallReportsLostWrites) {
   constexpr std::uint64_t kKeysPerWriter = 20, kWriters = 2, kReaders = 2;
   constexpr std::uint64_t kAllKeys = kKeysPerWriter * kWriters;
   detail::util::Random random(7);

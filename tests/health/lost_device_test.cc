@@ -106,7 +106,7 @@ class LostDevice : public FailingPool {
   const std::filesystem::path path_ = disk_.file("test.pool");
 };
 
-TEST_P(LostDevice, HasWhatWasAcknowledged) {
+TEST_P(LostDevice, KeepsAcknowledgedWrites) {
   Model model = before_;
   std::optional<InFlight> in_flight;
   {

@@ -77,7 +77,7 @@ class LostPage : public FailingPool {
 };
 
 // But Tips: its plug-ins are programs that follow the pointers that they find.
-TEST_P(LostPage, LeavesWhatWasAcknowledged) {
+TEST_P(LostPage, KeepsAcknowledgedWrites) {
   if (GetParam().name.starts_with("tips:")) GTEST_SKIP() << "zeros may end it";
   const std::vector<std::size_t> pages = pages_in_use(base_);
   const auto failures_needed = static_cast<int>(scaled(16));

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(All, Held, testing::ValuesIn(buffered_engines()),
                          [](const auto& info) { return info.param; });
 
 // The chains that a restart finds are listed and noted until they are adopted.
-TEST_P(Held, IsWhatItWasBeforeARestart) {
+TEST_P(Held, IsAsLargeAsBeforeARestart) {
   constexpr std::int64_t kSlack = 1024;
   constexpr std::uint64_t kKeys = 40000;
   open();

@@ -230,13 +230,13 @@ BUGS = [
   if (!is_place_in(offset, page)) pool::throw_corrupt(pool_, kPage, offset);
 """,
         # Three storms of five minutes did not: few damaged copies have such a name.
-        (unit(NB_TEST, "NbTreeDamage.NamesThatHaveBecomeWildAreNotFollowed"),),
+        (unit(NB_TEST, "NbTreeDamage.DoesNotFollowWildNames"),),
     ),
     drop(
         "a full pool does not get what interrupted operations have",
         NB_TREE,
         "any |= upkeep_->resumer",
-        (unit(NB_TEST, "NbTreeResume.AFullPoolGetsWhatInterruptedOperationsHave"),),
+        (unit(NB_TEST, "NbTreeResume.AFullPoolGetsBlocksOfInterruptedOperations"),),
     ),
     drop(
         "an index of one leaf keeps its log when it is opened without buffers",

@@ -155,7 +155,7 @@ bool OldCalls::have_lost(int descriptor) const {
 namespace {
 
 constexpr std::size_t kFillingValue = 256 << 10;
-constexpr std::uint64_t kMostPuts = 1024;
+constexpr std::uint64_t kMaxPuts = 1024;
 
 void expect_succeeds(const char* what, const std::function<void()>& call) {
   const Outcome outcome = attempt(what, call);
@@ -188,7 +188,7 @@ void write_until_it_is_noticed(Scene& scene, unsigned number) {
     outcome = attempt("an index's constructor",
                       [&] { other.emplace(*scene.pools[number], other_name("of-lost")); });
   }
-  for (; !outcome.threw && stored < kMostPuts; ++stored) {
+  for (; !outcome.threw && stored < kMaxPuts; ++stored) {
     const Call marked(seat, "put into a pool whose descriptor is lost");
     outcome = attempt("put", [&] { other->put(stored, test::bytes_of(stored, kFillingValue)); });
     if (outcome.threw) break;

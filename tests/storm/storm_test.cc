@@ -34,7 +34,7 @@ TEST(StormCell, AllowsBothWhileInFlight) {
   EXPECT_FALSE(cell.load().allows(2));
 }
 
-TEST(StormCell, IsDecidedByWhatIsFound) {
+TEST(StormCell, IsDecidedByAFinding) {
   Cell cell;
   cell.begin({1, true});
   cell.finish();
@@ -47,7 +47,7 @@ TEST(StormCell, IsDecidedByWhatIsFound) {
   EXPECT_FALSE(cell.decide(1));
 }
 
-TEST(StormCell, WhatAReaderHasSeenStays) {
+TEST(StormCell, KeepsAValueThatAReaderHasSeen) {
   Cell cell;
   cell.begin({1, true});
   cell.see(kNothing);
@@ -65,7 +65,7 @@ TEST(StormCell, WhatAReaderHasSeenStays) {
   EXPECT_TRUE(cell.load().allows(kNothing));
 }
 
-TEST(StormReader, MustFindWhatDoesNotChange) {
+TEST(StormReader, MustFindUnchangedKeys) {
   const Snapshot still{{3, true}, std::nullopt};
   EXPECT_TRUE(allows(still, still, 3));
   EXPECT_FALSE(allows(still, still, 2));
@@ -81,7 +81,7 @@ TEST(StormReader, MustNotMissAKeyThatIsReplaced) {
   EXPECT_FALSE(allows(before, behind, 5));
 }
 
-TEST(StormReader, MayFindWhatWasBetween) {
+TEST(StormReader, MayFindVersionsInBetween) {
   const Snapshot before{{3, true}, std::nullopt};
   const Snapshot behind{{7, true}, std::nullopt};
   EXPECT_TRUE(allows(before, behind, 5));
@@ -107,7 +107,7 @@ TEST(StormHotCell, EndsWithTheLastEffectOfOneWriter) {
   EXPECT_FALSE(cell.decide(third.version)) << "it is decided";
 }
 
-TEST(StormHotCell, AllowsWhatIsInFlight) {
+TEST(StormHotCell, AllowsEffectsInFlight) {
   HotCell cell;
   const State erased = cell.next(false);
   const State written = cell.next(true);
@@ -218,7 +218,7 @@ TEST(StormPlan, DrawsEverythingThereIs) {
   }
 }
 
-TEST(StormPlan, LeavesOutWhatItIsTold) {
+TEST(StormPlan, LeavesOutWhatTheSelectionExcludes) {
   Selection selection;
   selection.engine = "nbtree";
   selection.without = parse_words("forks,memory,tight,orphan");

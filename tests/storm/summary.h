@@ -14,7 +14,7 @@ namespace perdix::test::storm {
 class Summary {
  public:
   void add(const Episode& episode, const Counters& counters);
-  /// The same for one that did not end.
+  /// Adds an episode that did not end.
   void add_cut(const Episode& episode, const Counters& counters);
   void add_finding() { ++findings_; }
   std::uint64_t findings() const { return findings_; }

@@ -125,6 +125,7 @@ _PYTHON_WAIT = re.compile(r"\btime\.(sleep)\(")
 _SHARED_FOLDER = re.compile(r"(?<![\w.])/(?:dev/shm|tmp)\b")
 _PUBLIC = re.compile(r"perdix/[\w/]+\.h|std(?:def|int)\.h|[a-z_0-9]+")
 _ENGINE_FILE = re.compile(r"src/index/(\w+)/([\w.]+)")
+_THE_SAME = re.compile(r"(?P<own>^\s*)?///<? The same\b")
 _INSTRUMENTED = re.compile(r"\bPERDIX_" + r"INSTRUMENTED\b")
 
 
@@ -351,6 +352,18 @@ def header_top(source):
         yield 1, "no #pragma once"
 
 
+def doc_comments_stand_alone(source):
+    """a doc comment does not begin with "The same": an editor shows it without the one before"""
+    if not source.is_cxx:
+        return
+    in_comment = False  # whether the line before is one of a doc comment
+    for number, line in enumerate(source.lines, 1):
+        match = number in source.comment_lines and _THE_SAME.search(line)
+        if match and not (in_comment and match["own"] is not None):
+            yield number, "The same as what? Name the call, or say it again"
+        in_comment = line.lstrip().startswith("///")
+
+
 def library_manners(source):
     """a library neither ends the process nor prints"""
     if not in_library(source):
@@ -495,6 +508,7 @@ RULES = {
         finished,
         plain_lines,
         header_top,
+        doc_comments_stand_alone,
         library_manners,
         persists_have_reasons,
         layouts_assert_sizes,

@@ -179,6 +179,16 @@ class TidyTest(unittest.TestCase):
         self.expect("header-top", "src/pool/a.h", "// A.\nint a();\n", 1)
         self.expect_clean("src/pool/a.h", "/* A. */\n#pragma once\n")
 
+    def test_doc_comments_stand_alone(self):
+        rule, path = "doc-comments-stand-alone", "tests/a.cc"
+        self.expect(rule, path, "/// The same for b.\nint f();\n", 1)
+        self.expect(rule, path, "/// A.\nint f();\n  /// The same for\n  /// The same b.\n", 3)
+        self.expect(rule, path, "int a;  ///< A.\nint b;  ///< The same of b.\n", 2)
+        self.expect(rule, path, "/// A.\nint b;  ///< The same of b.\n", 2)
+        self.expect_clean(path, "/// Both are alike.\n/// The same holds for c.\nint f();\n")
+        self.expect_clean(path, "// The same for b.\nint f();  /// The sameness.\n")
+        self.expect_clean(path, 'auto a = R"(\n/// The same)";\n')
+
     def test_library_manners(self):
         rule = "library-manners"
         calls = ("std::exit(1)", "_exit(1)", "abort()", 'printf("a")', "std::cout << 1")

@@ -44,7 +44,7 @@ using Lists = tips::User<"list", SortedList>;
 template <class K, class V>
 using List = Tips<Lists, K, V>;
 
-/// The same under the same name, with a larger object.
+/// A SortedList under the name of Lists, with a larger object.
 template <class Memory, class Keys>
 class LaterList : public SortedList<Memory, Keys> {
   U64 more_ = 0;

@@ -64,7 +64,7 @@ TEST(Escape, AnyBytesComeBack) {
   }
 }
 
-TEST(Unescape, RefusesWhatIsNoSequence) {
+TEST(Unescape, RefusesMalformedSequences) {
   for (const char* text : {"\\", "a\\", "\\q", "\\x", "\\x1", "\\xg0", "\\x1g"}) {
     EXPECT_THROW(unescape(text), Error) << text;
   }
@@ -80,7 +80,7 @@ TEST(Numbers, AreDecimalInEveryNotation) {
   }
 }
 
-TEST(Numbers, RefusesWhatIsNoNumber) {
+TEST(Numbers, RefusesMalformedNumbers) {
   for (const char* text : {"", "-1", "+1", " 1", "1 ", "1.0", "0x10", "18446744073709551616"}) {
     EXPECT_THROW(to_bytes(text, Kind::u64, Notation::plain), Error) << text;
   }

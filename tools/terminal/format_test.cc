@@ -44,7 +44,7 @@ TEST(Parse, SizesArePowersOf1024) {
   EXPECT_EQ(parse_size("1GiB"), 1U << 30);
 }
 
-TEST(Parse, RefusesWhatIsNoCount) {
+TEST(Parse, RefusesMalformedCounts) {
   for (const char* text :
        {"", "x", "-1", "1.5M", "10MM", "1z", "18446744073709551616", "99999999999G"}) {
     EXPECT_THROW(parse_count(text), Error) << text;

@@ -25,7 +25,7 @@ class Encoded {
   std::string_view text_;
 };
 
-/// The same for clients, of bytes that an index has shown.
+/// A field or value as clients read it, made of the bytes that an index has shown.
 class Decoded {
  public:
   Decoded(Kind kind, std::string_view bytes);

@@ -68,7 +68,7 @@ struct ElimDaOptions {
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<K, V> {
  public:
-  /// What it is opened with.
+  /// The options of an opening.
   using Options = ElimDaOptions;
 
   /// How calls take a key.

@@ -54,7 +54,7 @@ struct NbTreeOptions {
 template <Storable K, Storable V>
 class NbTree : public OrderedIndex<K, V> {
  public:
-  /// What it is opened with.
+  /// The options of an opening.
   using Options = NbTreeOptions;
 
   /// Opens the index of that name in the pool, or creates it. Throws wrong_engine, wrong_kind,

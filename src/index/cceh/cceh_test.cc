@@ -110,7 +110,7 @@ void expect_to_be_a_map(NextOptions next_options) {
   }
 }
 
-TYPED_TEST(CcehTest, DoesAsAMapDoes) {
+TYPED_TEST(CcehTest, BehavesLikeAMap) {
   expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(
       [](util::Random&) { return CcehOptions{}; });
 }
@@ -125,7 +125,7 @@ CcehOptions with_buffers(util::Random& random) {
   return options;
 }
 
-TYPED_TEST(CcehTest, DoesAsAMapDoesWithBuffers) {
+TYPED_TEST(CcehTest, BehavesLikeAMapWithBuffers) {
   expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(with_buffers);
 }
 
@@ -133,7 +133,7 @@ constexpr std::array kTechniques = {Technique::none, Technique::b, Technique::bo
 
 // All pairs of the segments are gone, and too little was written since the log was last shortened
 // for buffers to be merged now.
-TEST(CcehBuffers, ASegmentWhoseBufferHasPairsIsNotJoined) {
+TEST(CcehBuffers, DoesNotJoinASegmentWithBufferedPairs) {
   TestMap<Number, Number> map(kSmall, {.dram_budget = kUnlimited, .technique = Technique::b});
   constexpr Number kOld = 200, kNew = 1000, kEnd = 1030;
   for (Number key = 1; key <= kOld; ++key) map->put(key, key);
@@ -147,7 +147,7 @@ TEST(CcehBuffers, ASegmentWhoseBufferHasPairsIsNotJoined) {
 }
 
 // It has no log yet, and there is no space for one.
-TEST(CcehBuffers, AFullPoolIsOpenedWithoutThem) {
+TEST(CcehBuffers, OpensWithoutBuffersInAFullPool) {
   TestMap<Number, Number> map(kSmall);
   map->put(1, 1);
   pool::IndexHandle other = map.core().open_index("other", "fastfair", Kind::u64, Kind::u64);
@@ -171,7 +171,7 @@ TEST(CcehBuffers, AFullPoolIsOpenedWithoutThem) {
   EXPECT_TRUE(map->erase(1));
 }
 
-TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
+TYPED_TEST(CcehTest, FreesEverythingOnDrop) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const Technique technique : kTechniques) {
@@ -187,7 +187,7 @@ TYPED_TEST(CcehTest, FreesAllWhenItIsDropped) {
 }
 
 /// Also where moved pairs were left behind, which must not come back.
-TYPED_TEST(CcehTest, GivesEmptySegmentsBack) {
+TYPED_TEST(CcehTest, ReleasesEmptySegments) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const Shape& shape : {kSmall, Shape{8, 64}}) {
@@ -439,7 +439,7 @@ TYPED_TEST(CcehTest, AnIndexWithoutASeedOpensAsBefore) {
   }
 }
 
-TEST(Cceh, ARootWhoseSeedDoesNotFitItsFormatIsRefused) {
+TEST(Cceh, RefusesARootWhoseSeedDoesNotFitItsFormat) {
   TestMap<Number, Number> map;
   const auto opens = [&] {
     try {
@@ -473,7 +473,7 @@ TEST(Cceh, LooksUpManyKeysAtOnce) {
 }
 
 /// Large enough for several batches, and changed between them.
-TEST(Cceh, ForEachShowsWhatStays) {
+TEST(Cceh, ForEachShowsPairsThatStay) {
   TestMap<Number, Number> map{Shape{254, 64}};
   for (Number i = 0; i < 2000; ++i) map->put(i, i);
   Number shown = 0, next = 2000;
@@ -486,7 +486,7 @@ TEST(Cceh, ForEachShowsWhatStays) {
   map.expect_sound();
 }
 
-TEST(Cceh, OptionsThatCanNotBeAreRefused) {
+TEST(Cceh, RefusesImpossibleOptions) {
   for (const std::uint32_t bytes : {100U, 256U, 0U, 2U << 20})
     EXPECT_THROW(shape_from({.segment_bytes = bytes}), Error) << bytes;
   EXPECT_THROW(shape_from({.lazy_depth = 65}), Error);

@@ -96,7 +96,7 @@ class BufferPool {
     return acquire_beyond_budget(preferred);
   }
 
-  /// The same for changes that exist already, after a restart.
+  /// Like acquire() without its budget: for changes that exist already, after a restart.
   Number acquire_beyond_budget(Number preferred) {
     const std::lock_guard lock(mutex_);
     const Number number = is_free(preferred) ? preferred : next_free();

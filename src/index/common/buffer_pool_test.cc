@@ -73,7 +73,7 @@ TEST_F(BufferPoolTest, GivesAsManyAsTheBudgetAllows) {
   EXPECT_NE(pool_.acquire(0), 0u);
 }
 
-TEST_F(BufferPoolTest, GivesThePreferredBufferIfNobodyHasIt) {
+TEST_F(BufferPoolTest, GivesThePreferredBufferIfItIsFree) {
   constexpr Pool::Number kBudget = 600, kPreferred = 555;
   pool_.set_budget(kBudget * Pool::kBytesEach);
   EXPECT_EQ(pool_.acquire(kPreferred), kPreferred);
@@ -90,7 +90,7 @@ TEST_F(BufferPoolTest, GivesThePreferredBufferIfNobodyHasIt) {
   EXPECT_EQ(pool_.acquire(kPreferred), kPreferred) << "again";
 }
 
-TEST_F(BufferPoolTest, WhatWasPreferredAndReleasedIsGivenOnce) {
+TEST_F(BufferPoolTest, GivesAPreferredAndReleasedBufferOnce) {
   pool_.set_budget(4 * Pool::kBytesEach);
   for (int round = 0; round < 1000; ++round) {
     EXPECT_EQ(pool_.acquire(3), 3u);
@@ -140,7 +140,7 @@ TEST(BufferPoolAhead, MakesASlabReadyWhenHalfOfTheOneBeforeIsTaken) {
   EXPECT_EQ(arena.bytes_in_use(), 0u) << "also what was ready and not needed";
 }
 
-TEST(BufferPoolAhead, MakesNoSlabThatTheBudgetHasNoUseFor) {
+TEST(BufferPoolAhead, MakesNoSlabBeyondTheBudget) {
   constexpr std::size_t kSlabs = 8;
   util::Arena arena;
   Pool pool(arena, [](Pool::Buffer&) {});
@@ -179,7 +179,7 @@ TEST(BufferPoolBudget, IsABoundInBytesWhateverTheSizeOfABuffer) {
   expect_bound<LargePool>(50'000'000);  // with slabs
 }
 
-TEST(BufferPoolBudget, WhatExceedsItHasNumbersBehindIt) {
+TEST(BufferPoolBudget, BuffersBeyondItHaveLaterNumbers) {
   util::Arena arena;
   Pool pool(arena, [](Pool::Buffer&) {});
   constexpr Pool::Number kBudget = Pool::kChunk + 1;
@@ -218,7 +218,7 @@ TEST_F(BufferPoolTest, AsksForLinesOfAnyBuffer) {
   EXPECT_TRUE(made_.empty()) << "it makes none";
 }
 
-TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
+TEST_F(BufferPoolTest, OffersBuffersWithoutWriters) {
   pool_.set_budget(8 * Pool::kBytesEach);
   std::vector<Pool::Number> numbers;
   for (int i = 0; i < 8; ++i) numbers.push_back(acquire_for(owner_));
@@ -239,7 +239,7 @@ TEST_F(BufferPoolTest, OffersBuffersThatNobodyWritesTo) {
   }
 }
 
-TEST_F(BufferPoolTest, OffersNoBufferThatNobodyHas) {
+TEST_F(BufferPoolTest, OffersNoFreeBuffer) {
   EXPECT_EQ(pool_.cold(), 0u);
   pool_.set_budget(4 * Pool::kBytesEach);
   const Pool::Number mine = acquire_for(owner_);

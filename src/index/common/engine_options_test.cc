@@ -66,7 +66,7 @@ TEST(EngineOptions, KeepsDefaultsAndTheOptionOfAllEngines) {
   EXPECT_FALSE(options_of(kTable, "sample", {.resume_in_background = false}).resume_in_background);
 }
 
-TEST(EngineOptions, RefusesWhatIsNotOfTheType) {
+TEST(EngineOptions, RefusesValuesOfOtherTypes) {
   for (const auto& [name, text] : {std::pair("budget", ""),
                                    {"budget", "-1"},
                                    {"budget", "1.5"},
@@ -89,11 +89,11 @@ TEST(EngineOptions, RefusesWhatIsNotOfTheType) {
   }
 }
 
-TEST(EngineOptions, RefusesWhatIsOutOfRangeWithTheRange) {
+TEST(EngineOptions, RefusesValuesOutOfRangeAndNamesTheRange) {
   EXPECT_EQ(refusal("size", "101"), "sample: size is 101; it must be at most 100");
 }
 
-TEST(EngineOptions, RefusesAnUnknownNameAndListsThoseThatThereAre) {
+TEST(EngineOptions, RefusesAnUnknownNameAndListsTheKnownOnes) {
   EXPECT_EQ(refusal("sise", "1"),
             "the engine sample has no option 'sise'; it has: resume_in_background, budget, size, "
             "share, technique");

@@ -44,7 +44,7 @@ struct EngineTraits {
   /// With which it has write buffers, or a cached way to nodes. Null: it never has any.
   NamedOptions buffered = nullptr;
 
-  /// It hashes keys with a seed of the index's own; `crowds` is of that hash.
+  /// The engine hashes keys with a seed of the index's own; `crowds` is of that hash.
   bool seeded = false;
 
   /// Leaves are joined only where one has no pair left, and the pool is full.

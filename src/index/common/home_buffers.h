@@ -103,8 +103,8 @@ class HomeBuffers : public WriteBuffers<Shape> {
     open(pool, offset, budget);
   }
 
-  /// The same for leaves whose places are their numbers, which never move, and close their chains
-  /// before they go.
+  /// Opens the log for leaves whose places are their numbers, which never move, and close their
+  /// chains before they go.
   void open(pool::PoolCore& pool, pm::Offset offset, std::uint64_t budget) {
     Base::open_log(pool, offset, budget, kBytesOfHome);
     make_lists();

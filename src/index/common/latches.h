@@ -36,8 +36,8 @@ class Latches {
   /// The number of a node's latch, below count().
   std::size_t index_of(pm::Offset node) const { return index_of(node, bits()); }
 
-  /// The same with 2^bits numbers. With more bits than the latches have, nodes of one number share
-  /// a latch.
+  /// The number of a node among 2^bits. With more bits than the latches have, nodes of one number
+  /// share a latch.
   static std::size_t index_of(pm::Offset node, unsigned bits) {
     // Nodes are a multiple of their size apart, so all bits must take part: Fibonacci hashing.
     return node * 0x9e3779b97f4a7c15 >> (64 - bits);

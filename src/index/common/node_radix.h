@@ -43,7 +43,7 @@ class NodeRadix {
     return start_at(way, key);
   }
 
-  /// The same in steps: way.step() until it returns false, then start_at().
+  /// Begins locate() in steps: way.step() until it returns false, then start_at().
   Lookahead look_ahead(Key key) const { return radix_.look_ahead(key); }
 
   /// What the way has led to, if it was of use: it is not validated.

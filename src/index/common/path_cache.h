@@ -51,7 +51,7 @@ class PathCache {
     return strictly ? radix_.locate_below(key) : radix_.locate(key);
   }
 
-  /// The same for some keys, at most kGroup, so that the waits for memory overlap.
+  /// Sets `nodes` to before() of some keys, at most kGroup, so that the waits for memory overlap.
   void before(std::span<const Key> keys, bool strictly, std::span<Node*> nodes) const {
     std::array<typename Radix::Lookahead, kGroup> ways;
     for (std::size_t i = 0; i < keys.size(); ++i) ways[i] = radix_.look_ahead(keys[i]);

@@ -130,7 +130,7 @@ TEST_F(ScanOrdersTest, ABudgetOfNothingKeepsNothing) {
   EXPECT_EQ(arena_.bytes_in_use(), 0u);
 }
 
-TEST_F(ScanOrdersTest, WhatIsForgottenIsReleased) {
+TEST_F(ScanOrdersTest, ReleasesForgottenOrders) {
   keep(0, 0, places(1));
   const std::size_t table = arena_.bytes_in_use();
   for (int round = 0; round < 3; ++round) {

@@ -60,7 +60,7 @@ class Shortcut : public ::testing::Test {
     mixed_operations<std::string>(options);
   }
 
-  /// It may be there at one opening and not at the next.
+  /// The shortcut may be there at one opening and not at the next.
   static void technique_of_each_opening() {
     auto index = Make::template index<Number>(kCached);
     std::map<Number, Number> model;

@@ -117,7 +117,7 @@ struct alignas(64) WriteBuffer : private ErasedSlots<typename S::Slots>, wal::Ch
   void prefetch_for_change() const { __builtin_prefetch(&head, 1); }
   void prefetch_next_pair() const { __builtin_prefetch(&pairs_[size() % kPairs], 1); }
 
-  /// The same for a lookup, and then for the pair that may be the key's.
+  /// Asks for the line that a lookup needs, and then for that of the pair that may be the key's.
   void prefetch_for_lookup() const { __builtin_prefetch(&head); }
   void prefetch_pair(Hash16 hash) const {
     if (const unsigned alike = candidates(hash); alike != 0)

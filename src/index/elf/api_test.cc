@@ -62,7 +62,7 @@ TEST_F(ElfApi, AnswersAllKindsOfQueries) {
 }
 
 /// A call may meet a table that is being made, and one that is being freed.
-TEST_F(ElfApi, StatsAreToBeHadBesideBuilds) {
+TEST_F(ElfApi, StatsWorkBesideBuilds) {
   Elf elf(pool_, "t", 2);
   build(elf, 500);
   std::atomic<bool> done = false;
@@ -86,7 +86,7 @@ TEST_F(ElfApi, StatsAreToBeHadBesideBuilds) {
   builder.join();
 }
 
-TEST_F(ElfApi, RefusesWhatHasNoMeaning) {
+TEST_F(ElfApi, RefusesMeaninglessArguments) {
   Elf elf(pool_, "t", 2);
   build(elf, 5);
   const Values three = {1, 2, 3};
@@ -117,7 +117,7 @@ TEST_F(ElfApi, KnowsItsDimensions) {
   expect_error(Errc::in_use, "t", [&] { Elf(pool_, "t", 2); });
 }
 
-TEST_F(ElfApi, LeavesTheCallersExceptionsAsTheyAre) {
+TEST_F(ElfApi, PassesTheCallersExceptionsOn) {
   Elf elf(pool_, "t", 2);
   build(elf, 5);
   const auto throwing = [](auto) -> bool { throw std::domain_error("mine"); };

@@ -107,7 +107,7 @@ class Table::Compaction {
     });
   }
 
-  std::uint64_t most_rows() const { return pm::load(version_.table().rows) + inserted_.size(); }
+  std::uint64_t max_rows() const { return pm::load(version_.table().rows) + inserted_.size(); }
   std::uint64_t tids() const { return tids_; }
   std::uint64_t rows() const { return rows_; }
   const std::vector<std::uint64_t>& dead() const { return dead_; }
@@ -184,9 +184,9 @@ void Table::fold_lists(const Progress& progress) {
   const Version& version = this->version();
   Segment& end = seal();
   Compaction compaction(*this, version, end);
-  const std::uint64_t most_rows = compaction.most_rows();
-  Replacement replacement(pool(), *root_, most_rows);
-  Steps steps(progress, most_rows * dimensions_);
+  const std::uint64_t max_rows = compaction.max_rows();
+  Replacement replacement(pool(), *root_, max_rows);
+  Steps steps(progress, max_rows * dimensions_);
   Builder builder(replacement, dimensions_, root_->slot_shift, steps);
   compaction.run(builder, steps);
   builder.finish();

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxBatchRows = std::size_t{1} << 17;
 /// Whether a list of this many rows needs wide pointers: a narrow one might not reach over all the
 /// positions that the nodes of its rows take.
 bool needs_wide(std::uint64_t rows, unsigned dimensions, std::uint32_t slot_shift) {
-  return most_span(rows, dimensions, slot_shift) > kNarrowReach;
+  return max_span(rows, dimensions, slot_shift) > kNarrowReach;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Builder {
   void add(std::uint32_t value, const ColumnRows& rows, std::span<std::uint32_t> order,
            std::span<std::uint32_t> scratch);
 
-  /// The same for all rows of a batch.
+  /// Adds all rows of a batch, all of which have this value in the first dimension.
   void add(std::uint32_t value, const Batch& batch);
 
   /// Links the lists to the table. Once, when all rows were added. Throws as add().

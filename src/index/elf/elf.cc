@@ -31,7 +31,7 @@ bool Table::each_listed(const Version& version, const Box& box, const Visit& vis
   });
 }
 
-/// The same of rows that were inserted since.
+/// Like each_listed(), for the rows of the box that were inserted since the lists were built.
 template <class Visit>
 bool Table::each_inserted(const Version& version, const Box& box, const Visit& visit) const {
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {

@@ -17,7 +17,7 @@ Replacement::Replacement(pool::PoolCore& pool, Root& root, std::uint64_t rows)
       root_(root),
       spare_(pm::load(root.current) == 0 ? 1 : 0),
       shift_(root.slot_shift) {
-  slot_count_ = (most_span(rows, root.dimensions, shift_) >> shift_) + 1;
+  slot_count_ = (max_span(rows, root.dimensions, shift_) >> shift_) + 1;
   const std::uint64_t bytes = sizeof(TableLayout) + slot_count_ * sizeof(std::uint64_t);
   const auto& current = *pool_.at<TableLayout>(pm::load(root.tables[1 - spare_]));
   alloc::Session session = pool_.allocator().session();

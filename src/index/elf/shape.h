@@ -36,16 +36,16 @@ constexpr std::uint64_t block_words(std::uint64_t slots, std::uint32_t slot_shif
 
 /// The most words that the nodes of this many rows take: on each level an entry of a separate wide
 /// list, then a counted TID.
-constexpr std::uint64_t most_words(std::uint64_t rows, unsigned dimensions) {
+constexpr std::uint64_t max_words(std::uint64_t rows, unsigned dimensions) {
   return rows * (4 * std::uint64_t{dimensions} + 2);
 }
 
 /// The most positions between the first and the last of them: the ends of blocks stay empty, less
 /// than the node behind them needs. A node that needs several slots also leaves up to one slot
 /// before it empty.
-constexpr std::uint64_t most_span(std::uint64_t rows, unsigned dimensions,
-                                  std::uint32_t slot_shift) {
-  return 4 * most_words(rows, dimensions) + (std::uint64_t{4} << slot_shift);
+constexpr std::uint64_t max_span(std::uint64_t rows, unsigned dimensions,
+                                 std::uint32_t slot_shift) {
+  return 4 * max_words(rows, dimensions) + (std::uint64_t{4} << slot_shift);
 }
 
 }  // namespace perdix::detail::index::elf

@@ -108,7 +108,7 @@ inline bool build(Table& table, const std::vector<std::vector<std::uint32_t>>& c
   return table.build(spans, progress);
 }
 
-/// The same answers from all kinds of queries.
+/// Expects the model's answers from all kinds of queries for a box.
 inline void expect_answers(const Table& table, const Model& model, const Box& box) {
   const std::vector<Tid> expected = model.in(box);
   std::vector<Tid> found;

@@ -178,7 +178,7 @@ TEST_F(ElfTableTest, CompactTakesNewWordsAndKeepsRowNumbers) {
   }
 }
 
-TEST_F(ElfTableTest, DictionariesHaveTheWordsThatAreUsed) {
+TEST_F(ElfTableTest, DictionariesHaveTheUsedWords) {
   create({{"s", ElfType::string}});
   table_->build(std::vector<ElfColumnData>{
       std::span<const std::string_view>(std::vector<std::string_view>{"b", "d", "b"})});
@@ -195,7 +195,7 @@ TEST_F(ElfTableTest, DictionariesHaveTheWordsThatAreUsed) {
   EXPECT_EQ(table_->row(1), std::nullopt);
 }
 
-TEST_F(ElfTableTest, ATidIsNotUsedAgain) {
+TEST_F(ElfTableTest, DoesNotReuseTids) {
   build(3);
   EXPECT_EQ(table_->insert(model_->rows[0]), 3U);
   EXPECT_TRUE(table_->erase(3));
@@ -515,7 +515,7 @@ TEST_F(ElfTableTest, QueriesRunWhileWritersWork) {
 }
 
 /// A call may meet a generation that is being made, and one that is being freed.
-TEST_F(ElfTableTest, StatsAreToBeHadBesideBuilds) {
+TEST_F(ElfTableTest, StatsWorkBesideBuilds) {
   build(60);
   std::atomic<bool> done = false;
   std::thread builder([&] {

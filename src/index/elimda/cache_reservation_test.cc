@@ -76,7 +76,7 @@ TEST_F(CacheReservationTest, AllThreadsAreInIt) {
   EXPECT_TRUE(tasks.contains(std::to_string(::getpid())));
 }
 
-TEST_F(CacheReservationTest, ItsEndGivesTheWaysBack) {
+TEST_F(CacheReservationTest, ReturnsTheWaysAtItsEnd) {
   auto reservation = CacheReservation::make(3, root_);
   write("schemata", last("schemata") + "\n");
   remove_files_of(group());
@@ -93,7 +93,7 @@ TEST_F(CacheReservationTest, AProcessHasOne) {
   EXPECT_EQ(last("schemata"), "L3:0=7fff;1=7ff") << "the second changed something";
 }
 
-TEST_F(CacheReservationTest, WhatAKilledProcessLeftIsRemoved) {
+TEST_F(CacheReservationTest, RemovesTheGroupOfAKilledProcess) {
   // No process has this number, now or later: Linux gives none above 2^22.
   const fs::path left = "perdix-" + std::to_string((1 << 22) + 1);
   write("schemata", "L3:0=3fff;1=3ff\n");

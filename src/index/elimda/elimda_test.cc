@@ -40,7 +40,7 @@ using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string
                                 Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(ElimDaTest, AllKinds);
 
-TYPED_TEST(ElimDaTest, DoesAsAMapDoes) {
+TYPED_TEST(ElimDaTest, BehavesLikeAMap) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const std::uint64_t seed : {1, 2, 3}) {
@@ -92,7 +92,7 @@ TYPED_TEST(ElimDaTest, DoesAsAMapDoes) {
   }
 }
 
-TYPED_TEST(ElimDaTest, FreesAllWhenItIsDropped) {
+TYPED_TEST(ElimDaTest, FreesEverythingOnDrop) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   TestMap<K, V> map;
@@ -211,7 +211,7 @@ TYPED_TEST(ElimDaTest, AnIndexWithoutASeedOpensAsBefore) {
   map.expect_sound_pool();
 }
 
-TEST(ElimDa, ARootWhoseSeedDoesNotFitItsFormatIsRefused) {
+TEST(ElimDa, RefusesARootWhoseSeedDoesNotFitItsFormat) {
   TestMap<Number, Number> map;
   const auto opens = [&] {
     try {
@@ -259,7 +259,7 @@ TEST(ElimDa, KeepsLittleInDram) {
 
 /// Pairs that were relocated to the PM table and then erased must not come back from the backup
 /// log, nor pairs that a split moved.
-TEST(ElimDa, WhatWasRelocatedAndErasedDoesNotComeBack) {
+TEST(ElimDa, ErasedPairsDoNotComeBackAfterARelocation) {
   TestMap<Number, Number> map;
   constexpr Number kPairs = 500;
   for (Number i = 0; i < kPairs; ++i) map->insert_ahead(i, i);
@@ -286,7 +286,7 @@ TEST(ElimDa, ASplitRemovesDuplicates) {
 
 /// An erased index gives its segments and chunks back when the pool asks for space, and takes new
 /// ones afterwards.
-TEST(ElimDa, GivesBackWhatIsEmpty) {
+TEST(ElimDa, ReleasesWhatItDoesNotNeedWhenEmpty) {
   TestMap<Number, Number> map;
   constexpr Number kPairs = 20000;
   for (unsigned round = 0; round < 3; ++round) {

@@ -96,7 +96,7 @@ TEST_P(Layouts, HoldWhatTheyMust) {
 INSTANTIATE_TEST_SUITE_P(AtBounds, Layouts, ::testing::ValuesIn(kLayouts),
                          [](const auto& layout) { return std::string(layout.param.name); });
 
-TEST(ElimDaOptions, BeyondTheirBoundsAreRefusedAndNothingIsCreated) {
+TEST(ElimDaOptions, RefusesValuesOutOfRangeAndCreatesNothing) {
   const std::vector<Case> refused = {
       {"three logs", options_of(3, 256, 16, 256, 16)},
       {"too many logs", options_of(65536, 256, 16, 256, 16)},

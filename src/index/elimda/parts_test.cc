@@ -332,7 +332,7 @@ TEST_F(ElimDaParts, ACrashBetweenACopyAndItsEndIsMended) {
   }
 }
 
-TEST_F(ElimDaParts, AnInspectionFindsWhatDoesNotFit) {
+TEST_F(ElimDaParts, AnInspectionFindsContradictions) {
   Parts parts(pool_, shape(kSmall));
   for (Number key = 0; key < 100; ++key) parts.add(key, key + 1);
   ASSERT_EQ(parts.problems(), std::vector<std::string>());

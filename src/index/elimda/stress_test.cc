@@ -101,7 +101,7 @@ TEST(ElimDaStress, OneOfSeveralInsertsWins) {
 
 /// Keys that are there all the time are found, with their first values, while others come, and with
 /// duplicates of theirs on the way through all layers; and for_each shows each of them once.
-TEST(ElimDaStress, WhatIsThereIsFoundOnItsWayThroughTheLayers) {
+TEST(ElimDaStress, FindsPairsOnTheirWayThroughTheLayers) {
   constexpr Number kStay = 200, kCome = 20000;
   TestMap<Number, Number> map;
   for (Number i = 0; i < kStay; ++i) map->insert(i, i * 3);

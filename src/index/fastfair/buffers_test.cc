@@ -26,7 +26,7 @@ class FastFairBufferKinds : public testing::Test {};
 
 TYPED_TEST_SUITE(FastFairBufferKinds, AllKinds);
 
-TYPED_TEST(FastFairBufferKinds, DoesAsAMapDoes) {
+TYPED_TEST(FastFairBufferKinds, BehavesLikeAMap) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (const unsigned fanout : {kFew, kCapacity}) {
@@ -115,7 +115,7 @@ TEST(FastFairBuffers, NumbersOfLeavesNeverComeBack) {
   EXPECT_GT(owners.size(), 100U);
 }
 
-TEST(FastFairBuffers, AnIndexThatExistsGetsThem) {
+TEST(FastFairBuffers, AnExistingIndexGetsBuffers) {
   BufferedNumbers tree(kCapacity);
   std::map<Number, Number> model;
   const auto add = [&](Number from) {
@@ -135,7 +135,7 @@ TEST(FastFairBuffers, AnIndexThatExistsGetsThem) {
 }
 
 /// Buffers for a few leaves only, which must change hands.
-TEST(FastFairBuffers, TheyAreTakenFromLeavesThatAreNotWrittenTo) {
+TEST(FastFairBuffers, TakesBuffersFromIdleLeaves) {
   BufferedNumbers tree(kCapacity, {.dram_budget = 3000, .technique = Technique::b});
   std::map<Number, Number> model;
   for (Number part = 0; part < 40; ++part) {
@@ -162,7 +162,7 @@ TEST(FastFairBuffers, AFullLeafIsMergedBeforeItIsSplit) {
   tree.expect_sound_pool();
 }
 
-TEST(FastFairBuffers, AFullPoolIsOpenedWithoutThem) {
+TEST(FastFairBuffers, OpensWithoutBuffersInAFullPool) {
   TestTree<Number, std::string> tree(kCapacity);
   Number count = 0;
   for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {

@@ -70,7 +70,7 @@ Commit commit_of_insert(Node& node, unsigned at, Entry entry);
 /// crash leaves all or nothing.
 pm::Changes insertion_changes(Node& node, unsigned at, Entry entry);
 
-/// The same for a whole removal, from a node without copies.
+/// Where pm.commits_as_one(): the stores of a whole removal, from a node without copies.
 pm::Changes removal_changes(Node& node, unsigned at);
 
 /// The store that commits the removal of entry `at`. Then close_gap(at) follows, unless that was

@@ -181,11 +181,11 @@ class Ledger::StripeLease {
   /// The claimed blocks have been linked, durably.
   void linked();
 
-  /// They were not, and never will be: frees them.
+  /// The claimed blocks were not linked, and never will be: frees them.
   void unclaim();
 
-  /// It is unknown whether they will be: the stripe stays as it is until the index is opened
-  /// again.
+  /// Gives up the claimed blocks, of which it is unknown whether they will be linked: the stripe
+  /// stays as it is until the index is opened again.
   void abandon();
 
   /// Makes sure that `names` can be given. Throws out_of_space and changes nothing then.
@@ -199,7 +199,7 @@ class Ledger::StripeLease {
   /// The named blocks have been unlinked, durably.
   void unlinked();
 
-  /// They have not been.
+  /// The named blocks have not been unlinked.
   void unname();
 
  private:

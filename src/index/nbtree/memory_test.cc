@@ -107,7 +107,7 @@ unsigned change(TestTree<K, V>& tree, std::map<K, V>& model, util::Random& rando
   return failed;
 }
 
-TYPED_TEST(NbTreeMemory, WhatThrowsHasChangedNothing) {
+TYPED_TEST(NbTreeMemory, ACallThatThrowsHasChangedNothing) {
   using K = typename TypeParam::first_type;
   using V = typename TypeParam::second_type;
   TestTree<K, V> tree;
@@ -142,7 +142,7 @@ std::atomic<int> LongBounds::left{std::numeric_limits<int>::max()};
 std::atomic<int> LongBounds::there{0};
 
 /// Each bound in turn is the one for which there is no memory when the index is opened.
-TEST(NbTreeOpening, WhatFailsForWantOfMemoryKeepsNone) {
+TEST(NbTreeOpening, KeepsNoMemoryWhenItFailsForWantOfMemory) {
   TestTree<std::string, std::uint64_t> tree;
   std::map<std::string, std::uint64_t> model;
   for (std::uint64_t i = 100; i < 600; ++i) {
@@ -164,7 +164,7 @@ TEST(NbTreeOpening, WhatFailsForWantOfMemoryKeepsNone) {
 }
 
 /// A split that has no memory for the bound of its new leaf gives back all that it has taken.
-TEST(NbTreeSplit, WhatFailsForWantOfMemoryKeepsNone) {
+TEST(NbTreeSplit, KeepsNoMemoryWhenItFailsForWantOfMemory) {
   TestTree<std::string, std::uint64_t> tree;
   unsigned failed = 0;
   for (std::uint64_t i = 100; i < 600; ++i) {
@@ -187,7 +187,7 @@ TEST(NbTreeSplit, WhatFailsForWantOfMemoryKeepsNone) {
 }
 
 /// What an opening has built goes with it if it finds damage at its end.
-TEST(NbTreeOpening, WhatFailsForDamageKeepsNoMemory) {
+TEST(NbTreeOpening, KeepsNoMemoryWhenItFailsForDamage) {
   TestTree<std::string, std::uint64_t> tree;
   for (std::uint64_t i = 100; i < 600; ++i)
     tree->put(std::string(LongBounds::kBytes - 3, 'k') + std::to_string(i), i);

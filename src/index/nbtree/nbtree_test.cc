@@ -123,7 +123,7 @@ TEST(NbTreeCrash, EntriesInFlightAreKeptOrKilled) {
   tree.expect_sound_pool();
 }
 
-TEST(NbTreeCrash, WhatTheLedgerNamesAndNobodyReachesIsFreed) {
+TEST(NbTreeCrash, FreesUnreachedBlocksThatTheLedgerNames) {
   Strings tree;
   tree->put("key", std::string(100, 'v'));
   const std::uint64_t before = tree.allocated();
@@ -138,7 +138,7 @@ TEST(NbTreeCrash, WhatTheLedgerNamesAndNobodyReachesIsFreed) {
 
 /// A crash, or a page that has got another owner by the pool's damage, may leave anything in the
 /// ledger's words by the time that they are used.
-TEST(NbTreeDamage, NamesThatHaveBecomeWildAreNotFollowed) {
+TEST(NbTreeDamage, DoesNotFollowWildNames) {
   for (const std::uint64_t wild :
        {std::uint64_t{0xffff'ffff'fff0}, std::uint64_t{0xdead'beef'0000}, std::uint64_t{16},
         (std::uint64_t{200} << 20) + 16, ~std::uint64_t{0} & ~std::uint64_t{15}}) {
@@ -346,7 +346,7 @@ TYPED_TEST(TopTest, ThreeLevelsShrinkUnderAReader) {
   }
 }
 
-TYPED_TEST(TopTest, WhatThereWasNoMemoryForIsAppliedLater) {
+TYPED_TEST(TopTest, AppliesRequestsLaterIfMemoryLacks) {
   constexpr std::uint64_t kBounds = 100;
   std::vector<Position<TypeParam>*> positions;
   std::vector<Request<TypeParam>*> for_add, for_remove;

@@ -45,7 +45,7 @@ void expect_numbers(NumberTree& tree, const NumberMap& numbers) {
   tree.expect_sound_pool();
 }
 
-TEST(NbTreeResume, OnlyWhatIsUsedComesBack) {
+TEST(NbTreeResume, BringsBackOnlyUsedLeaves) {
   NumberTree tree;
   std::mt19937_64 random(1);
   const NumberMap numbers = fill(tree, 100 * kCapacity, random);
@@ -166,7 +166,7 @@ TEST(NbTreeResume, OpeningReadsAllIfTooManyOperationsWereInterrupted) {
   tree.expect_sound_pool();
 }
 
-TEST(NbTreeResume, AFullPoolGetsWhatInterruptedOperationsHave) {
+TEST(NbTreeResume, AFullPoolGetsBlocksOfInterruptedOperations) {
   StringTree tree;
   fill(tree);
   tree.claim_and_forget(2000, kOperationStripes / 2);
@@ -186,7 +186,7 @@ TEST(NbTreeResume, APoolIsSoundWhoseIndexPutsBlocksAsideWhenItIsOpened) {
   tree.expect_sound_pool();  // it is opened by the check only
 }
 
-TEST(NbTreeResume, AStripeIsUsedAgainWhenAllThatItClaimsWasReached) {
+TEST(NbTreeResume, ReusesAStripeWhenAllItsClaimsWereReached) {
   // As a crash leaves it that comes when all names have been taken away and nothing is settled.
   StringTree tree;
   fill(tree);

@@ -47,7 +47,7 @@ TYPED_TEST(NbTreeScan, AnOrderIsKeptUntilTheLeafHasOtherKeys) {
   tree.expect_sound();
 }
 
-TYPED_TEST(NbTreeScan, ShowsWhatTheModelHasAfterChangesOfAllKinds) {
+TYPED_TEST(NbTreeScan, AgreesWithTheModelAfterChangesOfAllKinds) {
   TestTree<TypeParam, std::uint64_t> tree;
   std::map<TypeParam, std::uint64_t> model;
   change_and_scan<TypeParam>(tree, model, 900, 24'000, 1);

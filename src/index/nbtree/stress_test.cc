@@ -124,7 +124,7 @@ using ScannedKeys = ::testing::Types<std::uint64_t, std::string>;
 TYPED_TEST_SUITE(NbTreeScanStress, ScannedKeys);
 
 /// Several threads make, keep and outdate orders at the same time.
-TYPED_TEST(NbTreeScanStress, ScansBesideWritersShowWhatStaysAndNothingElse) {
+TYPED_TEST(NbTreeScanStress, ScansBesideWritersShowExactlyWhatStays) {
   TestTree<TypeParam, std::uint64_t> tree;
   scan_beside_writers<TypeParam>(tree, 60'000);
   tree.expect_sound_pool();

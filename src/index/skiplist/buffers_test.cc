@@ -25,7 +25,7 @@ class SkipListBufferKinds : public testing::Test {};
 
 TYPED_TEST_SUITE(SkipListBufferKinds, AllKinds);
 
-TYPED_TEST(SkipListBufferKinds, DoesAsAMapDoes) {
+TYPED_TEST(SkipListBufferKinds, BehavesLikeAMap) {
   using K = typename TypeParam::Key;
   using V = typename TypeParam::Value;
   for (Number seed = 1; seed <= 8; ++seed) Beside<TestList<K, V>, K, V>(seed).run(16);
@@ -82,7 +82,7 @@ class SkipListOwner : public testing::Test {
   std::map<Number, Number> model_;
 };
 
-TEST_F(SkipListOwner, ThatIsErasedStaysForItsBuffer) {
+TEST_F(SkipListOwner, StaysForItsBufferWhenErased) {
   erase(keys_[0]);
   ASSERT_TRUE(is_hollow(list_.node_of(keys_[0])));
   look();
@@ -96,7 +96,7 @@ TEST_F(SkipListOwner, ThatIsErasedStaysForItsBuffer) {
   look();
 }
 
-TEST_F(SkipListOwner, ThatIsErasedComesBack) {
+TEST_F(SkipListOwner, ComesBackWhenErasedAndInserted) {
   erase(keys_[0]);
   ASSERT_TRUE(list_->insert(keys_[0], 1));
   model_[keys_[0]] = 1;
@@ -169,7 +169,7 @@ TEST(SkipListBuffers, TallNodesComeIntoTheirLevels) {
   }
 }
 
-TEST(SkipListBuffers, AnIndexThatExistsGetsThem) {
+TEST(SkipListBuffers, AnExistingIndexGetsBuffers) {
   Numbers list;
   std::map<Number, Number> model;
   const auto add = [&](Number from) {
@@ -189,7 +189,7 @@ TEST(SkipListBuffers, AnIndexThatExistsGetsThem) {
 }
 
 /// Buffers for a few ranges only, which must change hands.
-TEST(SkipListBuffers, TheyAreTakenFromRangesThatAreNotWrittenTo) {
+TEST(SkipListBuffers, TakesBuffersFromIdleRanges) {
   Numbers list({.dram_budget = 3000, .technique = Technique::b});
   std::map<Number, Number> model;
   for (Number part = 0; part < 40; ++part) {
@@ -268,7 +268,7 @@ TEST(SkipListBuffers, AMergeMayFindSpaceForSomeOfItsPairs) {
   list.expect_sound_pool();
 }
 
-TEST(SkipListBuffers, ADropFreesWhatTheLogHas) {
+TEST(SkipListBuffers, ADropFreesBlocksOfTheLog) {
   for (const unsigned pairs : {5U, 40U, 300U}) {
     TestList<std::string, std::string> list(kBuffered);
     for (Number i = 0; i < pairs; ++i)
@@ -279,7 +279,7 @@ TEST(SkipListBuffers, ADropFreesWhatTheLogHas) {
   }
 }
 
-TEST(SkipListBuffers, AFullPoolIsOpenedWithoutThem) {
+TEST(SkipListBuffers, OpensWithoutBuffersInAFullPool) {
   TestList<Number, std::string> list;
   Number count = 0;
   for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {

@@ -127,7 +127,7 @@ TEST(SkipListPairs, FindFloorAndBelow) {
   }
 }
 
-TEST(SkipListPairs, GetManyFindsWhatGetFinds) {
+TEST(SkipListPairs, GetManyAgreesWithGet) {
   util::Random random(5);
   Strings list;
   std::vector<std::string> texts;
@@ -369,7 +369,7 @@ TEST_F(SkipListDamage, ANodeIsMarkedAsErased) {
 }
 
 /// Calls that read throw an Error or answer something, whatever a node has in it; and they end.
-TEST(SkipListRandomDamage, LeadsToErrorsOnly) {
+TEST(SkipListRandomDamage, ReadsMeetErrorsOnly) {
   constexpr Number kKeys = 60;
   util::Random random(9);
   Strings list;
@@ -407,8 +407,8 @@ TEST(SkipListRandomDamage, LeadsToErrorsOnly) {
   list.expect_sound_pool();
 }
 
-/// The same of calls that write, as long as the pool is still good for anything.
-TEST(SkipListRandomDamage, OfWhatIsWrittenLeadsToErrorsOnly) {
+/// Calls that write throw a corrupt Error or succeed, whatever a link of a node is; and they end.
+TEST(SkipListRandomDamage, WritesMeetErrorsOnly) {
   constexpr Number kKeys = 40;
   util::Random random(10);
   for (unsigned round = 0; round < 60; ++round) {

@@ -201,7 +201,7 @@ TEST(SkipListTowers, CheckFindsALevelOutOfOrder) {
   EXPECT_FALSE(list->check().ok());
 }
 
-TEST(SkipListTowers, ALinkLeadsToANodeThatIsNotSoHigh) {
+TEST(SkipListTowers, ALinkLeadsToATooLowNode) {
   Numbers list;
   const std::vector<Number> tall = keys_of_height(3, 5);
   for (const Number key : tall) list->put(key, key);

@@ -50,7 +50,7 @@ TEST(BackupQueue, EachEntryIsBackedUpOnce) {
   EXPECT_EQ(fixture.backed_up, pushed);
 }
 
-TEST(BackupQueue, TheEndBacksUpWhatIsLeft) {
+TEST(BackupQueue, BacksUpTheRestAtTheEnd) {
   Fixture fixture;
   EXPECT_TRUE(fixture.queue->push(1, 2));
   EXPECT_TRUE(fixture.queue->push(3, 4));

@@ -130,7 +130,7 @@ TYPED_TEST(BackupTest, ASplitLeavesTheBackupToTheBackground) {
   this->expect_sound();
 }
 
-TYPED_TEST(BackupTest, WhatIsMergedAwayMeanwhileIsNotBackedUp) {
+TYPED_TEST(BackupTest, DoesNotBackUpMergedLeaves) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   for (std::uint64_t i = kKeys; i-- > 1;) this->tree().erase(this->key(i));
   ASSERT_TRUE(this->backup().leaves_it_should_have().empty());
@@ -160,7 +160,7 @@ TYPED_TEST(BackupTest, AnEntryOfAnEarlierLeafOfTheSameBlockIsNotBackedUp) {
   this->expect_sound();
 }
 
-TYPED_TEST(BackupTest, ManySplitsAndMergesLaterWhatIsThereIsBackedUp) {
+TYPED_TEST(BackupTest, BacksUpTheLeavesAfterManySplitsAndMerges) {
   util::Random random(1);
   constexpr int kRounds = 20;
   for (int round = 1; round <= kRounds; ++round) {
@@ -201,13 +201,13 @@ TYPED_TEST(BackupTest, AMergeWaitsUntilItsLeafIsBackedUp) {
   this->expect_sound();
 }
 
-TYPED_TEST(BackupTest, ClosingBacksUpWhatWaits) {
+TYPED_TEST(BackupTest, ClosingBacksUpTheQueue) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   this->reopen();
   EXPECT_TRUE(this->complete());
 }
 
-TYPED_TEST(BackupTest, ACheckBacksUpWhatWaits) {
+TYPED_TEST(BackupTest, ACheckBacksUpTheQueue) {
   for (std::uint64_t i = 0; i < kKeys; ++i) this->put(i);
   this->expect_sound();
   EXPECT_TRUE(this->complete());

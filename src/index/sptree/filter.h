@@ -94,7 +94,7 @@ class Bloom {
   /// Keys of this one's column may be guests of its partner; 0 or 1. Not asked if they may be
   /// further away.
   std::uint64_t in_partner(Hash16 hash) const { return bit(flag_at(column(hash), kNear)); }
-  /// They may be guests of any column, or anywhere.
+  /// Keys of this one's column may be guests of any column, or anywhere.
   std::uint64_t further(Hash16 hash) const { return bit(flag_at(column(hash), kFar)); }
   /// If they may be further away: anywhere.
   std::uint64_t anywhere(Hash16 hash) const { return bit(flag_at(column(hash), kNear)); }

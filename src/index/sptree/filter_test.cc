@@ -27,7 +27,7 @@ double false_positives(unsigned pairs) {
   return static_cast<double>(passed) / (kNodes * kTried);
 }
 
-TEST(Filter, NeverDeniesAKeyThatIsThere) {
+TEST(Filter, NeverDeniesAPresentKey) {
   Node node(nullptr, 0, 0);
   for (unsigned slot = 0; slot < kLeafPairs; ++slot) {
     node.add(slot, hash_of(slot * 7919));

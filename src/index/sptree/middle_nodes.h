@@ -43,7 +43,7 @@ class MiddleNodes {
     return new (arena_.allocate(sizeof(Node))) Node(&leaf, low, high);
   }
 
-  /// The same with a bound that is not the leaf's.
+  /// Like make(), with a low bound made of `low` instead of the leaf's.
   Node* make_with_bound(Leaf& leaf, View<K> low, High high) {
     const Low bound = make_bound(low);
     try {
@@ -57,7 +57,7 @@ class MiddleNodes {
   /// For a node that no other thread knows; its low bound is the caller's again.
   void release(Node* node) noexcept { arena_.release(node, sizeof(Node)); }
 
-  /// The same, with its bound.
+  /// Like release(), and releases the node's low bound too.
   void release_with_bound(Node* node) noexcept {
     release_bound(node->low);
     release(node);

@@ -79,7 +79,7 @@ class ResumeTest : public testing::TestWithParam<std::uint64_t> {
   std::mt19937_64 random_{7};
 };
 
-TEST_P(ResumeTest, OnlyWhatIsUsedComesBack) {
+TEST_P(ResumeTest, BringsBackOnlyUsedLeaves) {
   const Numbers numbers = fill(100 * kLeafPairs);
   const Tree tree = reopened();
   EXPECT_EQ(tree.stats().leaves, 1u);

@@ -11,7 +11,7 @@ class SpTreeScanStress : public testing::Test {};
 using KeyTypes = ::testing::Types<std::uint64_t, std::string>;
 TYPED_TEST_SUITE(SpTreeScanStress, KeyTypes);
 
-TYPED_TEST(SpTreeScanStress, ScansBesideWritersShowWhatStaysAndNothingElse) {
+TYPED_TEST(SpTreeScanStress, ScansBesideWritersShowExactlyWhatStays) {
   for (const std::uint64_t buffers : kScanBudgets) {
     ScanTree<TypeParam> tree(buffers);
     scan_beside_writers<TypeParam>(tree, 30'000);

@@ -67,7 +67,7 @@ TYPED_TEST(SpTreeScan, ASlotMayBeFilledAgainWithAnyKey) {
   }
 }
 
-TYPED_TEST(SpTreeScan, ShowsWhatTheModelHasAfterChangesOfAllKinds) {
+TYPED_TEST(SpTreeScan, AgreesWithTheModelAfterChangesOfAllKinds) {
   for (const std::uint64_t buffers : kScanBudgets) {
     ScanTree<TypeParam> tree(buffers);
     std::map<TypeParam, std::uint64_t> model;

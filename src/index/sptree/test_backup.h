@@ -34,7 +34,7 @@ class BackupOf {
     return found;
   }
 
-  /// The same, by the list of leaves. The first leaf is found through the root.
+  /// The leaves that the list of leaves says it has. The first leaf is found through the root.
   Leaves leaves_it_should_have() const {
     Leaves found;
     const Codec<K> words(pool_);

@@ -55,7 +55,7 @@ class TopLayer {
   /// A node that doesn't begin after the key, as a rule the one whose range covers it.
   Node* locate(Key key) const { return or_head(radix_.locate(key)); }
 
-  /// The same in steps: way.step() until it returns false, then start_at().
+  /// Begins locate() in steps: way.step() until it returns false, then start_at().
   Lookahead look_ahead(Key key) const { return radix_.look_ahead(key); }
 
   Node* start_at(const Lookahead& way, Key key) const { return or_head(radix_.start_at(way, key)); }

@@ -74,7 +74,7 @@ TYPED_TEST(TopLayerTest, LeadsToTheLastNodeThatDoesNotBeginAfterTheKey) {
   EXPECT_EQ(this->top_.find(this->key(19)), nullptr);
 }
 
-TYPED_TEST(TopLayerTest, LacksNothingThatWasPublished) {
+TYPED_TEST(TopLayerTest, LacksNoPublishedNode) {
   const epoch::Guard guard;
   auto* const one = this->make(1);
   auto* const two = this->make(2);

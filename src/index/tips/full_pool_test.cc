@@ -141,7 +141,7 @@ TYPED_TEST(FullPool, TakesEveryErase) {
 
 // Whatever else takes the space of the pool: what the logs hold finds its own, also after the
 // process has died.
-TYPED_TEST(FullPool, ReplaysWhatItHasTaken) {
+TYPED_TEST(FullPool, ReplaysAcceptedWrites) {
   constexpr U64 kPairs = 2000, kLogged = 700;
   const auto work = [&](const Pool& pool) {
     auto index = std::make_unique<typename TypeParam::Index>(pool, "t");
@@ -230,7 +230,7 @@ class BrokenIndex : public TipsTest {
   }();
 };
 
-TEST_F(BrokenIndex, IsWholeWhenItIsOpenedAgain) {
+TEST_F(BrokenIndex, IsWholeWhenReopened) {
   const Pool pool = Pool::create(path_, options_);
   Hog hog(*pool.core());
   bad_lines = pool.core()->at<std::byte>(hog.take(kBadLines * pm::kLineSize));

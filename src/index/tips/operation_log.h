@@ -75,7 +75,7 @@ class OperationLogs {
   /// holds the ring's lock. Throws out_of_space, bad_alloc, corrupt: nothing has happened then.
   bool append(Ring& ring, Entry& entry);
 
-  /// The same for a record for which has_room() has returned true, and which will not be queued.
+  /// Like append(), for a record for which has_room() was true, and which will not be queued.
   /// Takes no memory.
   void append_cancel(Ring& ring, Entry& cancel) noexcept;
 

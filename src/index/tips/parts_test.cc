@@ -185,7 +185,7 @@ TEST_F(TipsParts, APutNeedsItsStringsAndItsNodesAndAnEraseNothing) {
   EXPECT_EQ(blocks, nodes + 2);
 }
 
-TEST_F(TipsParts, AnOpeningTakesBackWhatWasNotReclaimed) {
+TEST_F(TipsParts, AnOpeningTakesBackUnreclaimedWrites) {
   {
     Ground all = ground();
     all.put("a", "1");
@@ -301,7 +301,7 @@ TEST_F(TipsReplay, MakesTheLastWriteOfEachKey) {
   EXPECT_EQ(all_.framework.reclaimed(), 3U);
 }
 
-TEST_F(TipsReplay, KeepsWhatFindsNoSpace) {
+TEST_F(TipsReplay, KeepsWritesThatFindNoSpace) {
   log("a", "1");
   plugin_.is_full = true;
   replayer_.run();
@@ -370,7 +370,7 @@ TEST_F(TipsWriter, WritesWhatItsConditionAllows) {
   EXPECT_TRUE(put("a", "3", is_new));
 }
 
-TEST_F(TipsWriter, WritesThroughAndCancelsWhatFindsNoSpace) {
+TEST_F(TipsWriter, WritesThroughAndCancelsWritesThatFindNoSpace) {
   EXPECT_TRUE(put("a", "1"));
   EXPECT_EQ(get("a"), "1");
   WriteThrough through(all_.framework.logs, all_.inspection, all_.changes, all_.cache);

@@ -134,7 +134,7 @@ class PluginRules : public TipsTest {
 using FaultyPlugins = ::testing::Types<OrderedFaulty, HashedFaulty>;
 TYPED_TEST_SUITE(PluginRules, FaultyPlugins);
 
-TYPED_TEST(PluginRules, ACheckLooksUpWhatIsShown) {
+TYPED_TEST(PluginRules, ACheckLooksUpShownPairs) {
   const auto core = this->filled();
   EXPECT_EQ(this->first_problem(*core), "none");
   EXPECT_EQ(core->check().pairs, TestFixture::kKeys);
@@ -145,7 +145,7 @@ TYPED_TEST(PluginRules, ACheckLooksUpWhatIsShown) {
                         this->name_));
 }
 
-TYPED_TEST(PluginRules, ACheckCountsWhatIsShown) {
+TYPED_TEST(PluginRules, ACheckCountsShownPairs) {
   const auto core = this->filled();
   fault = Fault::shows_twice;
   EXPECT_EQ(this->first_problem(*core),
@@ -154,7 +154,7 @@ TYPED_TEST(PluginRules, ACheckCountsWhatIsShown) {
                         this->name_, TestFixture::kKeys + 1, TestFixture::kKeys));
 }
 
-TYPED_TEST(PluginRules, WhatIsNoExceptionBecomesAnError) {
+TYPED_TEST(PluginRules, TurnsOtherExceptionsIntoErrors) {
   const std::string strange = fmt::format(
       "the plug-in '{}' of Tips has thrown something that is no std::exception; "
       "correct it: put() and erase() may throw std::bad_alloc and what "
@@ -187,7 +187,7 @@ TYPED_TEST(PluginRules, WhatIsNoExceptionBecomesAnError) {
 }
 
 /// The workers of a replay are threads of their own.
-TYPED_TEST(PluginRules, WhatIsNoExceptionEndsNoWorker) {
+TYPED_TEST(PluginRules, OtherExceptionsEndNoWorker) {
   auto core = this->filled();
   fault = Fault::throws_erase;
   for (U64 key = 0; key < TestFixture::kKeys; ++key)

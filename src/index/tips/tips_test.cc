@@ -104,7 +104,7 @@ TEST_F(TipsTest, LongValuesDoNotFillTheDram) {
   EXPECT_EQ(index.get(8), std::string(200'000, 'v'));
 }
 
-TEST_F(TipsTest, StatsSayWhatWasDone) {
+TEST_F(TipsTest, StatsCountTheWork) {
   const Pool pool = open();
   std::optional<Tips<perdix::tips::BTree, U64, U64>> index(std::in_place, pool, "t");
   for (U64 key = 0; key < 100; ++key) index->put(key, key);
@@ -150,7 +150,7 @@ TEST_F(TipsTest, OptionsBoundTheCache) {
   EXPECT_GE(cached("share", 1, 0, 5), 50'000U) << "its pairs at the opening have room";
 }
 
-TEST_F(TipsTest, OptionsBeyondTheirBoundsAreRefused) {
+TEST_F(TipsTest, RefusesOptionsOutOfRange) {
   struct Case {
     const char* name;
     void (*spoil)(TipsOptions& options);
@@ -232,7 +232,7 @@ TEST_F(TipsTest, TheAddressIsFixedFromTheFirstIndexOn) {
   EXPECT_EQ(index.get(1), 2U);
 }
 
-TEST_F(TipsTest, WritersOfOneKeyLeaveWhatTheLastOneWrote) {
+TEST_F(TipsTest, WritersOfOneKeyLeaveTheLastValue) {
   const Pool pool = open();
   Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
   std::vector<std::thread> threads;
@@ -248,7 +248,7 @@ TEST_F(TipsTest, WritersOfOneKeyLeaveWhatTheLastOneWrote) {
   EXPECT_EQ(index.scan(0, 10), (std::vector<std::pair<U64, U64>>{{7, 80000}}));
 }
 
-TEST_F(TipsTest, AFullPoolKeepsWhatItHasTaken) {
+TEST_F(TipsTest, AFullPoolKeepsAcceptedWrites) {
   PoolOptions options;
   options.max_size = std::uint64_t{32} << 20;
   const Pool pool = Pool::open_or_create(path_, options);

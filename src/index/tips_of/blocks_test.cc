@@ -78,7 +78,7 @@ TEST_F(BlocksTest, NeverOverlapAndAreUsedAgain) {
   EXPECT_EQ(opened.stats().pages, before.pages);
 }
 
-TEST_F(BlocksTest, AreNotAsLargeAsNothingIs) {
+TEST_F(BlocksTest, AreRefusedAboveTheLargestSize) {
   const Pool pool = open();
   TipsOf<Bytes> opened(pool, "c");
   EXPECT_EQ(error_of([&] { opened.write([](Bytes&) { allocate(kMaxBlock + 1); }); }),

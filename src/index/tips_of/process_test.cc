@@ -23,7 +23,7 @@ using Words = std::vector<TestNumber, Allocator<TestNumber>>;
 
 class ProcessTest : public TipsOfTest {};
 
-TEST_F(ProcessTest, CallsWithinCallsAreRefused) {
+TEST_F(ProcessTest, RefusesCallsWithinCalls) {
   const Pool pool = open();
   TipsOf<Map> one(pool, "one"), other(pool, "other");
   one.write([&](Map& map) {
@@ -46,7 +46,7 @@ TEST_F(ProcessTest, AnAllocatorHasNoMemoryOutsideOfAWrite) {
             Errc::invalid_argument);
 }
 
-TEST_F(ProcessTest, MemoryOfOthersIsRefused) {
+TEST_F(ProcessTest, RefusesForeignMemory) {
   const Pool pool = open();
   TipsOf<Words> one(pool, "one"), other(pool, "other");
   one.write([](Words& words) { words.push_back(1); });

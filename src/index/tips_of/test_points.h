@@ -38,7 +38,7 @@ using NumberPair = std::pair<TestNumber, TestNumber>;
 using ConstPair = std::pair<const TestNumber, TestNumber>;
 using StringPair = std::pair<const TipsString, TipsString>;
 
-/// The same number in each process.
+/// A hash of a number that is equal in each process.
 struct NumberHash {
   std::size_t operator()(TestNumber number) const { return util::hash(number); }
 };

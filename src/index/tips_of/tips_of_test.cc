@@ -91,7 +91,7 @@ struct ContainerName {
 
 TYPED_TEST_SUITE(EachContainer, AsTypes<TestedContainers>::Type, ContainerName);
 
-TYPED_TEST(EachContainer, IsWhatAModelIsAlsoWhenReopened) {
+TYPED_TEST(EachContainer, EqualsAModelAlsoWhenReopened) {
   util::Random random(11);
   Model model;
   for (unsigned opening = 0; opening < 6; ++opening) {

@@ -170,7 +170,7 @@ class Checker {
     for (; key != keys_.end(); ++key) add_get(scan, *key, {}, scan.ended);
   }
 
-  /// The same of a map without order. Keys that it has not shown were absent at some moment.
+  /// A scan of a map without order, as gets. Keys that it has not shown were absent at some moment.
   void add_unordered(const Scan& scan) {
     std::set<Key> missing(keys_.begin(), keys_.end());
     for (const Shown& shown : scan.pairs) {

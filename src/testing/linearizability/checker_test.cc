@@ -82,7 +82,7 @@ TEST(Checker, OverlappingOperationsMayHaveHappenedInEitherOrder) {
       linearizable({put(1, 2, 9), erase(3, 6, true), insert(4, 5, 10, true), get(7, 8, 10)}));
 }
 
-TEST(Checker, WhatIsInFlightAtACrashHappenedOrNot) {
+TEST(Checker, OperationsInFlightAtACrashMayHaveHappened) {
   const Operation late = in_flight(put(3, 10, 11));
   EXPECT_TRUE(linearizable({put(1, 2, 10), late, get(11, 12, 10)}));
   EXPECT_TRUE(linearizable({put(1, 2, 10), late, get(11, 12, 11)}));
@@ -185,7 +185,7 @@ TEST_F(ScanTest, WithoutOrderShowsEachKeyOnce) {
   EXPECT_THAT(check(history_, keys_), SizeIs(1)) << "another key's value";
 }
 
-TEST(Cut, LeavesWhatWasCalledBefore) {
+TEST(Cut, LeavesEarlierCalls) {
   History history;
   history.operations = {put(1, 2, 10), put(3, 8, 11), put(9, 10, 12)};
   history.scans = {{0, 0, true, {{1, 1, 4}, {2, 2, 7}}, 3, 8}};

@@ -16,13 +16,13 @@ class RetiredBlocksTest : public ::testing::Test {
   RetiredBlocks blocks_;
 };
 
-TEST_F(RetiredBlocksTest, ASectionReadsWhatWasRetiredSinceItBegan) {
+TEST_F(RetiredBlocksTest, ASectionReadsBlocksRetiredSinceItBegan) {
   blocks_.begin_section();
   blocks_.retired(at(64), 32);
   EXPECT_TRUE(blocks_.may_read(at(64), 8));
 }
 
-TEST_F(RetiredBlocksTest, ASectionMayNotReadWhatWasRetiredBefore) {
+TEST_F(RetiredBlocksTest, ASectionMayNotReadBlocksRetiredBefore) {
   blocks_.retired(at(64), 32);
   blocks_.retired(at(128), 16);
   blocks_.begin_section();

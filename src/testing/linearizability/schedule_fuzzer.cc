@@ -33,7 +33,7 @@ constexpr unsigned kAfter = 99;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 /// With a suppression the crash comes when one of the next 64 calls returns, rather an early one.
 constexpr unsigned kMaxReturnsLog2 = 6;
-/// The same where all threads but one stay where they are, after fewer points than this.
+/// Like kMaxReturnsLog2 where all threads but one stay, after fewer points than kMaxPoints.
 constexpr unsigned kFewReturnsLog2 = 2;
 constexpr std::uint64_t kMaxPoints = 8;
 /// The most points of the other threads for which a thread stays at a step.

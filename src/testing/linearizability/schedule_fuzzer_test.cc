@@ -28,7 +28,7 @@ std::optional<std::uint64_t> first_finding(detail::pm::Domain domain, Flaw flaw,
   return std::nullopt;
 }
 
-TEST(ScheduleFuzzer, FindsNothingWrongInWhatIsRight) {
+TEST(ScheduleFuzzer, FindsNothingWrongInFlawlessSystems) {
   for (const detail::pm::Domain domain :
        {detail::pm::Domain::cpu_cache, detail::pm::Domain::memory_controller}) {
     std::uint64_t crashes = 0;

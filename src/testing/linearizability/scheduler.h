@@ -62,7 +62,7 @@ class Scheduler {
   /// A scheduling point of the calling thread: returns when it has the turn. Nothing for others.
   void point();
 
-  /// The same, between two operations of the thread.
+  /// A point() between two operations of the thread.
   void point_between();
 
   /// Returns when the calling thread has the turn, and is no point. One that slept may run without

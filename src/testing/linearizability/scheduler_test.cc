@@ -73,7 +73,7 @@ TEST(Scheduler, OtherwiseTheTurnPassesAllTheTime) {
 
 /// A thread sleeps with the turn, which goes to another one. That wakes it, and goes on with the
 /// turn.
-TEST(Scheduler, WhoHasSleptWaitsForTheTurn) {
+TEST(Scheduler, ASleeperWaitsForTheTurn) {
   Scheduler scheduler(2, 1, 2);
   std::atomic<pid_t> sleeper{0};
   std::atomic<bool> called{false}, awake{false}, went_on{false};

@@ -35,7 +35,7 @@ struct Region {
 
 using Values = std::set<std::uint64_t>;
 
-TEST(SurvivingMemory, EverythingWhereCachesSurvive) {
+TEST(SurvivingMemory, KeepsEverythingWhereCachesSurvive) {
   Region region;
   SurvivingMemory memory(region.bytes(), false);
   region.store(memory, 3, 7);
@@ -75,7 +75,7 @@ TEST(SurvivingMemory, AFenceIsOfItsThread) {
   EXPECT_EQ(Region::outcomes(memory, 3), (Values{0, 7}));
 }
 
-TEST(SurvivingMemory, WhatAMissedFlushWouldKeepIsLost) {
+TEST(SurvivingMemory, LosesTheStoresOfAMissedFlush) {
   Region region;
   SurvivingMemory memory(region.bytes(), true);
   region.store(memory, 3, 7);
@@ -91,7 +91,7 @@ TEST(SurvivingMemory, WhatAMissedFlushWouldKeepIsLost) {
   EXPECT_EQ(Region::outcomes(memory, 3), Values{7});
 }
 
-TEST(SurvivingMemory, WhatAMissedFenceWouldKeepIsLost) {
+TEST(SurvivingMemory, LosesTheStoresOfAMissedFence) {
   Region region;
   SurvivingMemory memory(region.bytes(), true);
   region.store(memory, 3, 7);

@@ -90,7 +90,7 @@ std::uint64_t read_for_absent_keys(std::uint64_t dram_budget, std::uint64_t look
   return meter.traffic(kAbsent).lines_read;
 }
 
-TEST(SpTreeTraffic, WhatIsInBuffersSendsNoLookupOfAnAbsentKeyToPm) {
+TEST(SpTreeTraffic, BuffersSendNoLookupOfAnAbsentKeyToPm) {
   constexpr std::uint64_t kLookups = 100'000;
   const std::uint64_t none = read_for_absent_keys(0, kLookups);
   const std::uint64_t all = read_for_absent_keys(kUnlimited, kLookups);

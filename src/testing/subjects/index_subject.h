@@ -24,13 +24,13 @@ Step put_step(std::string key, Kind value_kind, detail::util::Random& random);
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             detail::pm::Domain domain);
 
-/// The same, begun where caches are persistent: in other domains the first opening moves what these
-/// have kept.
+/// A subject that begins where caches are persistent: in other domains the first opening moves what
+/// these have kept.
 std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
                                                   const IndexOptions& options,
                                                   detail::pm::Domain domain);
 
-/// The same in a pool that is full, but for a few blocks: steps may be refused.
+/// A subject in a pool that is full, but for a few blocks: steps may be refused.
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,
                                                  detail::pm::Domain domain);
 
@@ -41,7 +41,7 @@ struct PluggedIndex {
   std::vector<const tips::Plugin*> plugins;
 };
 
-/// The same of such an index, in a pool that has room or is full.
+/// A subject of a plugged index, in a pool that has room or is full.
 std::unique_ptr<Subject> make_plugged_index_subject(const PluggedIndex& index, bool full,
                                                     detail::pm::Domain domain);
 

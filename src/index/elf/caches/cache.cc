@@ -25,7 +25,7 @@ std::uint64_t FullCopy::bytes() const {
 Cache::Cache(const Lists& lists, const CachePolicy& policy, epoch::Reclaimer& reclaimer)
     : lists_(lists), policy_(policy), counters_(std::make_unique<CacheCounters>()) {
   const std::uint64_t dynamic = std::min(policy.dynamic_bytes, policy.budget);
-  if (dynamic < DynamicCache::kLeastBudget) return;
+  if (dynamic < DynamicCache::kMinBudget) return;
   dynamic_ = std::make_unique<DynamicCache>(reclaimer, dynamic, policy.eviction, lists.bytes());
 }
 

@@ -221,7 +221,7 @@ class Outlines : public ::testing::Test {
   TestElf elf_{kDimensions, Shape{12, 64}};
 };
 
-TEST_F(Outlines, AnswerWhatIsAndWhatIsNotThere) {
+TEST_F(Outlines, AnswerForPresentAndAbsentRows) {
   set(CachePolicy::probability(3000));
   for (int i = 0; i < 3000; ++i) {
     TestRow row = any_row();
@@ -248,7 +248,7 @@ TEST_F(Outlines, LeadToListsForRanges) {
   }
 }
 
-TEST_F(Outlines, FollowWhatWritersDo) {
+TEST_F(Outlines, FollowTheWriters) {
   set(CachePolicy::probability(3000));
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 200; ++i) {

@@ -21,9 +21,9 @@ class MostProbable {
       : budget_(budget), limit_(std::max(kFew, budget / kBytesToChoose)) {}
 
   void offer(const Chosen& list) {
-    if (least_bytes(list) > budget_ || (full_ && list.rows < least_rows_)) return;
+    if (min_bytes(list) > budget_ || (full_ && list.rows < min_rows_)) return;
     lists_.push_back(list);
-    bytes_ += least_bytes(list);
+    bytes_ += min_bytes(list);
     if (lists_.size() >= limit_) {
       forget(limit_ / 2);
     } else if (bytes_ / 2 > budget_ && lists_.size() > kFew) {
@@ -40,7 +40,7 @@ class MostProbable {
  private:
   static constexpr std::uint64_t kFew = 1024;
 
-  static std::uint64_t least_bytes(const Chosen& list) {
+  static std::uint64_t min_bytes(const Chosen& list) {
     return list.outline_words > 0 ? outline_bytes(list) : list.bytes();
   }
 
@@ -49,11 +49,11 @@ class MostProbable {
     bytes_ = 0;
     std::size_t count = 0;
     while (count < std::min<std::uint64_t>(lists_.size(), limit) &&
-           least_bytes(lists_[count]) <= budget_ - bytes_)
-      bytes_ += least_bytes(lists_[count++]);
+           min_bytes(lists_[count]) <= budget_ - bytes_)
+      bytes_ += min_bytes(lists_[count++]);
     if (count == lists_.size()) return;
     full_ = true;
-    least_rows_ = lists_[count].rows;
+    min_rows_ = lists_[count].rows;
     lists_.resize(count);
   }
 
@@ -61,7 +61,7 @@ class MostProbable {
   const std::uint64_t limit_;  // of lists_
   std::uint64_t bytes_ = 0;
   bool full_ = false;
-  std::uint64_t least_rows_ = 0;  // no list with fewer has room
+  std::uint64_t min_rows_ = 0;  // no list with fewer has room
   std::vector<Chosen> lists_;
 };
 

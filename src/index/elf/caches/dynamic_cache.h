@@ -28,9 +28,9 @@ namespace perdix::detail::index::elf {
 class DynamicCache {
  public:
   /// Less has no room for a list.
-  static constexpr std::uint64_t kLeastBudget = 512;
+  static constexpr std::uint64_t kMinBudget = 512;
 
-  /// `budget`: for copies and the table that finds them, at least kLeastBudget. `lists`: bytes of
+  /// `budget`: for copies and the table that finds them, at least kMinBudget. `lists`: bytes of
   /// all lists that it may get, so that a budget that is larger makes no larger table.
   DynamicCache(epoch::Reclaimer& reclaimer, std::uint64_t budget, CachePolicy::Eviction eviction,
                std::uint64_t lists);

@@ -158,7 +158,7 @@ class BTree {
     return object;
   }
 
-  /// The same of the entries from i on, and of a further one, and of their count.
+  /// Announces a change of the entries from i on, of a further one, and of their count.
   static Node& change(Node& node, unsigned i) {
     change(node.count);
     const unsigned end = std::min(node.count + 1, kFanout);
