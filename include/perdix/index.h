@@ -49,7 +49,8 @@ class Index {
   /// "nbtree", …
   static std::vector<std::string> engines(std::span<const tips::Plugin* const> plugins = {});
 
-  /// Lists the options of an engine, for IndexOptions::named. Throws invalid_argument for an engine
+  /// Lists the options of an engine, for IndexOptions::named. Any name of a plug-in ("tips:user:…")
+  /// is answered, for plug-ins have the options of Tips. Throws invalid_argument for another engine
   /// that is not in engines().
   static std::vector<OptionInfo> options(std::string_view engine);
 

@@ -57,6 +57,7 @@ std::unique_ptr<Index> Index::open_or_create(const Pool& pool, const IndexInfo& 
   return detail::pool::as_errors(*pool.core(), [&] {
     const detail::index::EngineType& engine = detail::index::find_engine(info, *pool.core());
     require_pairs(info, engine);
+    engine.require_options(info.engine, options);  // before an index is made
     return detail::index::open_or_remove(
         *pool.core(), info, [&](std::uint64_t& root) { engine.destroy(*pool.core(), info, root); },
         [&](detail::pool::IndexHandle handle) {
@@ -69,7 +70,11 @@ std::vector<OptionInfo> Index::options(std::string_view engine) {
   return detail::pool::as_errors([&] {
     if (const auto* host = detail::index::plugin_host_of(engine)) return host->options();
     const detail::index::EngineType& type = detail::index::find_engine(engine);
-    return type.options != nullptr ? type.options() : std::vector<OptionInfo>();
+    if (type.model == DataModel::pairs) return type.options();
+    throw Error(Errc::invalid_argument,
+                fmt::format("the engine {} holds {}, so it has no options by name; open it by its "
+                            "class",
+                            engine, to_string(type.model)));
   });
 }
 

@@ -19,6 +19,7 @@
 #include <perdix/perdix.h>
 #include <perdix/tips_indexes.h>
 
+#include "pm/test_files.h"
 #include "util/test_directory.h"
 
 namespace perdix {
@@ -127,6 +128,32 @@ INSTANTIATE_TEST_SUITE_P(Engines, OptionsByName, testing::ValuesIn(engines()), n
 
 TEST(OptionsByName, RefusesThoseOfAnUnknownEngine) {
   EXPECT_THROW(Index::options("nonesuch"), Error);
+}
+
+TEST(OptionsByName, OfWhatHoldsNoPairsAreRefused) {
+  for (const std::string engine : {"elf", "elf_table", "tips_of"})
+    testing_files::expect_error(Errc::invalid_argument, "the engine " + engine + " holds ",
+                                [&] { Index::options(engine); });
+}
+
+TEST(OptionsByName, OfAnyPluginAreThoseOfTips) {
+  EXPECT_EQ(Index::options("tips:user:nonesuch"), Index::options("tips:hash"));
+}
+
+/// What is wrong with the options is told before what is wrong with the index: nothing has been
+/// opened or made.
+TEST(Options, AreReadBeforeAnIndexIsOpened) {
+  const testing_files::TempDirectory folder;
+  const Pool pool = Pool::create(folder.path() / "pool");
+  const SpTree<std::uint64_t, std::uint64_t> there(pool, "index");
+  const IndexInfo other{"index", "cceh", Kind::u64, Kind::u64};
+  for (const std::string name : {"none_of_any", "lazy_depth"})
+    testing_files::expect_error(Errc::invalid_argument, name, [&] {
+      Index::open_or_create(pool, other, {.named = {{name, "65"}}});
+    });
+  testing_files::expect_error(Errc::invalid_argument, "lazy_depth", [&] {
+    const Cceh<std::uint64_t, std::uint64_t> table(pool, "index", {.lazy_depth = 65});
+  });
 }
 
 /// Whether options have a member: what an engine does not have does not compile.

@@ -6,11 +6,15 @@
 namespace perdix::valkey {
 namespace {
 
-/// Whether the budget of the settings concerns an engine. Opening says what is wrong with one that
-/// there is not.
+/// Whether a budget alone gives an engine write buffers: it has the option, and needs no technique
+/// besides. Opening says what is wrong with an engine that there is not.
 bool has_buffers(const std::string& engine) {
   if (std::ranges::count(Index::engines(), engine) == 0) return false;
-  return std::ranges::count(Index::options(engine), "dram_budget", &OptionInfo::name) > 0;
+  const auto options = Index::options(engine);
+  const auto has = [&](const char* name) {
+    return std::ranges::count(options, name, &OptionInfo::name) > 0;
+  };
+  return has("dram_budget") && !has("technique");
 }
 
 }  // namespace

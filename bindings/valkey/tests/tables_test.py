@@ -278,6 +278,11 @@ class TablesTest(ServerTest):
         self.refuses("immutable", "CONFIG", "SET", "perdix.path", "/elsewhere")
         client.config_set("perdix.dram-budget", "64mb")
         self.assertEqual(client.config_get("perdix.dram-budget")["perdix.dram-budget"], "67108864")
+        self.px("PX.PUT", "without", "a", "1")  # nbtree has no such option
+        for engine in ("sptree", "cceh", "tips:hash"):
+            self.px("PX.CREATE", engine, "ENGINE", engine)
+            self.px("PX.PUT", engine, "a", "1")
+            self.assertEqual(self.px("PX.GET", engine, "a"), b"1")
 
     def test_info(self):
         self.px("PX.PUT", "t", "a", "1")

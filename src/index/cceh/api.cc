@@ -19,7 +19,8 @@ extern const EngineSet engine_set = {kEngines};
 
 template <Storable K, Storable V>
 Cceh<K, V>::Cceh(const Pool& pool, std::string_view name, const CcehOptions& options)
-    : PointIndex<K, V>(detail::index::open_words<detail::index::cceh::WordTable<K>, K>(
+    : PointIndex<K, V>(detail::index::open_words<detail::index::cceh::WordTable<K>,
+                                                 detail::index::cceh::kOptions, K>(
           pool, name, detail::index::cceh::kEngineName, kKindOf<V>, options)) {}
 
 template class Cceh<std::uint64_t, std::uint64_t>;

@@ -9,10 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include <perdix/cceh.h>
 #include <perdix/error.h>
+#include <perdix/pool.h>
 
 #include "index/cceh/test_map.h"
 #include "index/common/test_seeds.h"
+#include "pm/test_files.h"
 #include "util/random.h"
 #include "util/test_hash.h"
 
@@ -487,9 +490,17 @@ TEST(Cceh, ForEachShowsPairsThatStay) {
 }
 
 TEST(Cceh, RefusesImpossibleOptions) {
-  for (const std::uint32_t bytes : {100U, 256U, 0U, 2U << 20})
-    EXPECT_THROW(shape_from({.segment_bytes = bytes}), Error) << bytes;
-  EXPECT_THROW(shape_from({.lazy_depth = 65}), Error);
+  const testing_files::TempDirectory folder;
+  const Pool pool = Pool::create(folder.path() / "pool");
+  const auto refused = [&](const CcehOptions& options) {
+    testing_files::expect_error(Errc::invalid_argument, "cceh: ", [&] {
+      const perdix::Cceh<Number, Number> table(pool, "t", options);
+    });
+    EXPECT_TRUE(pool.indexes().empty());
+  };
+  for (const std::uint32_t bytes : {100U, 256U, 0U, 2U << 20}) refused({.segment_bytes = bytes});
+  refused({.lazy_depth = 65});
+  refused({.technique = Technique(7)});
   EXPECT_EQ(shape_from({}), Shape());
   EXPECT_EQ(shape_from({.segment_bytes = 576, .lazy_depth = 3}), kSmall);
 }

@@ -15,8 +15,8 @@ inline constexpr unsigned kMaxSegmentBytes = 1 << 20;
 inline constexpr unsigned kMaxLazyDepth = 64;
 
 inline constexpr std::array kOptions = {
-    option<&CcehOptions::dram_budget>("dram_budget", "bytes of DRAM for write buffers; 0: none"),
-    option<&CcehOptions::technique>("technique", "what is done with that budget"),
+    dram_budget_of_technique<CcehOptions>(),
+    technique<CcehOptions>(),
     resume_in_background<CcehOptions>(),
     option<&CcehOptions::segment_bytes>(
         "segment_bytes", "bytes of a segment of a new index", "a multiple of 64 from 320 to 1M",

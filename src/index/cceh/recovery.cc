@@ -49,7 +49,6 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 }  // namespace
 
 Shape shape_from(const CcehOptions& options) {
-  require_valid(kOptions, kEngineName, options);
   return {options.segment_bytes / static_cast<unsigned>(pm::kLineSize) - 1, options.lazy_depth};
 }
 

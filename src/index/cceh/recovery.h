@@ -18,7 +18,7 @@
 
 namespace perdix::detail::index::cceh {
 
-/// What an index is created with. Throws invalid_argument.
+/// What an index is created with. The options must be in their ranges.
 Shape shape_from(const CcehOptions& options);
 
 /// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.

@@ -69,7 +69,8 @@ std::optional<Technique> OptionText<Technique>::read(std::string_view text) {
 }
 
 std::string OptionText<Technique>::write(Technique value) {
-  return std::string(kTechniques.at(static_cast<std::size_t>(value)));
+  const auto number = static_cast<std::size_t>(value);
+  return number < kTechniques.size() ? std::string(kTechniques.at(number)) : std::to_string(number);
 }
 
 void throw_out_of_range(std::string_view engine, std::string_view option, std::string_view value,
@@ -79,9 +80,10 @@ void throw_out_of_range(std::string_view engine, std::string_view option, std::s
 }
 
 void throw_unreadable(std::string_view engine, std::string_view option, std::string_view text,
-                      std::string_view type) {
+                      std::string_view form, std::string_view range) {
   throw Error(Errc::invalid_argument,
-              fmt::format("{}: {} is '{}'; it must be {}", engine, option, text, type));
+              fmt::format("{}: {} is '{}'; it must be {}{}{}", engine, option, text, form,
+                          range.empty() ? "" : "; ", range));
 }
 
 void throw_unknown_option(std::string_view engine, std::string_view option,

@@ -24,13 +24,14 @@
 
 namespace perdix::detail::index {
 
-/// How values of a type are written by name; see IndexOptions::named.
+/// How values of a type are written by name; see IndexOptions::named. `kType` is what
+/// Index::options() says of the type, and `kForm` what a message says of a text that is none.
 template <class T>
 struct OptionText;
 
 template <>
 struct OptionText<bool> {
-  static constexpr std::string_view kType = "true or false";
+  static constexpr std::string_view kType = "true or false", kForm = kType;
   static std::optional<bool> read(std::string_view text);
   static std::string write(bool value);
 };
@@ -38,6 +39,7 @@ struct OptionText<bool> {
 template <>
 struct OptionText<std::uint64_t> {
   static constexpr std::string_view kType = "integer";
+  static constexpr std::string_view kForm = "an integer below 2^64, which may end in K, M, G or T";
   static std::optional<std::uint64_t> read(std::string_view text);
   static std::string write(std::uint64_t value);
 };
@@ -45,20 +47,21 @@ struct OptionText<std::uint64_t> {
 template <>
 struct OptionText<std::uint32_t> {
   static constexpr std::string_view kType = OptionText<std::uint64_t>::kType;
+  static constexpr std::string_view kForm = "an integer below 2^32, which may end in K, M, G or T";
   static std::optional<std::uint32_t> read(std::string_view text);
   static std::string write(std::uint32_t value) { return OptionText<std::uint64_t>::write(value); }
 };
 
 template <>
 struct OptionText<double> {
-  static constexpr std::string_view kType = "number";
+  static constexpr std::string_view kType = "number", kForm = "a number";
   static std::optional<double> read(std::string_view text);
   static std::string write(double value);
 };
 
 template <>
 struct OptionText<Technique> {
-  static constexpr std::string_view kType = "none, b, bo or boc";
+  static constexpr std::string_view kType = "none, b, bo or boc", kForm = kType;
   static std::optional<Technique> read(std::string_view text);
   static std::string write(Technique value);
 };
@@ -68,6 +71,7 @@ template <class Options>
 struct EngineOption {
   std::string_view name;
   std::string_view type;
+  std::string_view form;     ///< what a text must be
   std::string_view range;    ///< what a value must be; empty if any can be
   std::string_view meaning;  ///< a phrase
   bool (*valid)(const Options& options);
@@ -95,6 +99,7 @@ constexpr EngineOption<Options> option(
   using Text = OptionText<typename MemberOf<kMember>::Type>;
   return {name,
           Text::kType,
+          Text::kForm,
           range,
           meaning,
           valid,
@@ -111,6 +116,21 @@ template <class Options>
 constexpr EngineOption<Options> resume_in_background() {
   return option<&Options::resume_in_background>(
       "resume_in_background", "what lies in DRAM comes back after a restart before it is used");
+}
+
+/// The row of the budget of an engine whose write buffers need a technique besides.
+template <class Options>
+constexpr EngineOption<Options> dram_budget_of_technique() {
+  return option<&Options::dram_budget>(
+      "dram_budget", "bytes of DRAM for write buffers, which need a technique; 0: none");
+}
+
+/// The row of what is done with dram_budget.
+template <class Options>
+constexpr EngineOption<Options> technique() {
+  return option<&Options::technique>(
+      "technique", "what is done with that budget", {},
+      [](const Options& options) { return options.technique <= Technique::boc; });
 }
 
 /// Stands for a value of any member.
@@ -132,7 +152,8 @@ constexpr bool is_complete(const OptionTable<Options, kRows>&) {
 [[noreturn]] void throw_out_of_range(std::string_view engine, std::string_view option,
                                      std::string_view value, std::string_view range);
 [[noreturn]] void throw_unreadable(std::string_view engine, std::string_view option,
-                                   std::string_view text, std::string_view type);
+                                   std::string_view text, std::string_view form,
+                                   std::string_view range);
 /// `names`: of those that the engine has.
 [[noreturn]] void throw_unknown_option(std::string_view engine, std::string_view option,
                                        const std::vector<std::string_view>& names);
@@ -142,11 +163,14 @@ template <class Options, std::size_t kRows>
 void require_valid(const OptionTable<Options, kRows>& table, std::string_view engine,
                    const Options& options) {
   for (const auto& row : table)
-    if (!row.valid(options)) throw_out_of_range(engine, row.name, row.write(options), row.range);
+    if (!row.valid(options))
+      throw_out_of_range(engine, row.name, row.write(options),
+                         row.range.empty() ? row.type : row.range);
 }
 
 /// The options of an index that is opened by name. Throws invalid_argument, with the name of the
-/// option, for one that the engine does not have, and for a value that is not of its type.
+/// option, for one that the engine does not have, and for a value that is not of its type or not in
+/// its range.
 template <class Options, std::size_t kRows>
 Options options_of(const OptionTable<Options, kRows>& table, std::string_view engine,
                    const IndexOptions& wanted) {
@@ -159,8 +183,9 @@ Options options_of(const OptionTable<Options, kRows>& table, std::string_view en
       for (const auto& there : table) names.push_back(there.name);
       throw_unknown_option(engine, name, names);
     }
-    if (!row->read(text, options)) throw_unreadable(engine, name, text, row->type);
+    if (!row->read(text, options)) throw_unreadable(engine, name, text, row->form, row->range);
   }
+  require_valid(table, engine, options);
   return options;
 }
 

@@ -24,7 +24,7 @@ constexpr std::array kTable = {
     option<&Sample::size>("size", "bytes of a part", "at most 100",
                           [](const Sample& o) { return o.size <= 100; }),
     option<&Sample::share>("share", "of the cache"),
-    option<&Sample::technique>("technique", "what is done"),
+    technique<Sample>(),
 };
 static_assert(is_complete(kTable));
 
@@ -38,7 +38,7 @@ Sample sample(const std::string& name, const std::string& text) {
 /// What the error says that follows from one option.
 std::string refusal(const std::string& name, const std::string& text) {
   try {
-    require_valid(kTable, "sample", sample(name, text));
+    sample(name, text);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Errc::invalid_argument);
     return error.what();
@@ -91,6 +91,29 @@ TEST(EngineOptions, RefusesValuesOfOtherTypes) {
 
 TEST(EngineOptions, RefusesValuesOutOfRangeAndNamesTheRange) {
   EXPECT_EQ(refusal("size", "101"), "sample: size is 101; it must be at most 100");
+}
+
+TEST(EngineOptions, RefusesAnUnknownTechnique) {
+  try {
+    require_valid(kTable, "sample", Sample{.technique = Technique(7)});
+    ADD_FAILURE() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::invalid_argument);
+    EXPECT_STREQ(error.what(), "sample: technique is 7; it must be none, b, bo or boc");
+  }
+}
+
+TEST(EngineOptions, SaysWhatATextMustBe) {
+  for (const char* text : {"64MB", "64m", "18446744073709551616"}) {
+    EXPECT_EQ(refusal("budget", text),
+              std::string("sample: budget is '") + text +
+                  "'; it must be an integer below 2^64, which may end in K, M, G or T");
+  }
+  EXPECT_EQ(refusal("size", "4G"),
+            "sample: size is '4G'; it must be an integer below 2^32, which may end in K, M, G or "
+            "T; at most 100");
+  EXPECT_EQ(refusal("share", "much"), "sample: share is 'much'; it must be a number");
+  EXPECT_EQ(refusal("technique", "c"), "sample: technique is 'c'; it must be none, b, bo or boc");
 }
 
 TEST(EngineOptions, RefusesAnUnknownNameAndListsTheKnownOnes) {

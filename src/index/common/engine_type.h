@@ -28,7 +28,6 @@ class WordIndex;
 /// What an engine of pairs may have besides the calls of PointIndex.
 struct Capabilities {
   bool ordered = false;        ///< its keys have an order: it has scan() and scan_down()
-  bool buffers = false;        ///< its `dram_budget` buys write buffers
   bool resumes = false;        ///< what lies in DRAM comes back after the opening, as it is needed
   bool inserts_ahead = false;  ///< it has an insert that does not look first, insert_ahead()
 };
@@ -53,6 +52,10 @@ struct EngineType {
 
   /// What Index::options() says; null unless `model` is `pairs`.
   std::vector<OptionInfo> (*options)() = nullptr;
+
+  /// Throws invalid_argument for an option that the engine of that name does not have, and for a
+  /// value that can't be; null unless `model` is `pairs`.
+  void (*require_options)(std::string_view name, const IndexOptions& options) = nullptr;
 
   /// One of the two.
   template <Storable K>

@@ -10,6 +10,7 @@
 #include <perdix/pool.h>
 #include <perdix/types.h>
 
+#include "index/common/engine_options.h"
 #include "index/common/open_or_remove.h"
 #include "index/common/word_index.h"
 #include "pool/as_errors.h"
@@ -18,13 +19,15 @@
 namespace perdix::detail::index {
 
 /// The index of that name, which is created if there is none. `Engine` is a WordIndex that is
-/// constructed from a handle and `options`. Throws Errors only.
-template <class Engine, Storable K, class Options>
+/// constructed from a handle and `options`, of which `kOptions` is the table. Throws Errors only:
+/// invalid_argument, before anything is made, for an option that is not in its range.
+template <class Engine, const auto& kOptions, Storable K, class Options>
 std::unique_ptr<WordIndex<K>> open_words(const Pool& pool, std::string_view name,
                                          std::string_view engine, Kind values,
                                          const Options& options) {
   pool::PoolCore& core = *pool.core();
   return pool::as_errors(core, [&] {
+    require_valid(kOptions, engine, options);
     const IndexInfo info{std::string(name), std::string(engine), kKindOf<K>, values};
     return open_or_remove(
         core, info, [&](std::uint64_t& root) { Engine::destroy(core, root, values); },

@@ -45,7 +45,10 @@ constexpr EngineType pairs_engine(std::string_view name, Capabilities can) {
           },
           open_engine<OfU64, kOptions, WordIndex<std::uint64_t>>,
           open_engine<OfBytes, kOptions, WordIndex<std::string>>,
-          [] { return describe(kOptions); }};
+          [] { return describe(kOptions); },
+          [](std::string_view engine, const IndexOptions& options) {
+            (void)options_of(kOptions, engine, options);
+          }};
 }
 
 }  // namespace perdix::detail::index

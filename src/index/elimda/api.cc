@@ -20,7 +20,8 @@ extern const EngineSet engine_set = {kEngines};
 
 template <Storable K, Storable V>
 ElimDa<K, V>::ElimDa(const Pool& pool, std::string_view name, const ElimDaOptions& options)
-    : PointIndex<K, V>(detail::index::open_words<detail::index::elimda::WordMap<K>, K>(
+    : PointIndex<K, V>(detail::index::open_words<detail::index::elimda::WordMap<K>,
+                                                 detail::index::elimda::kOptions, K>(
           pool, name, detail::index::elimda::kEngineName, kKindOf<V>, options)) {}
 
 template <Storable K, Storable V>

@@ -39,15 +39,17 @@ inline constexpr std::array kOptions = {
           return o.collecting_logs == 0 || is_power_up_to(o.collecting_logs, Shape::kMaxLogs);
         }),
     option<&ElimDaOptions::media_unit>(
-        "media_unit", "bytes that the device writes at a time", "64, 256 or 4096",
+        "media_unit", "bytes that the device writes at a time, of a new index", "64, 256 or 4096",
         [](const ElimDaOptions& o) {
           return o.media_unit == 64 || o.media_unit == 256 || o.media_unit == 4096;
         }),
     option<&ElimDaOptions::d_bucket_pairs>(
-        "d_bucket_pairs", "pairs of a bucket in DRAM", "a power of two, at most 2048",
+        "d_bucket_pairs", "pairs of a bucket in DRAM, of a new index",
+        "a power of two, at most 2048",
         [](const ElimDaOptions& o) { return is_power_up_to(d_pairs_of(o), kMaxPmPairs / 2); }),
     option<&ElimDaOptions::p_bucket_pairs>(
-        "p_bucket_pairs", "pairs of a bucket in the pool", "a power of two, at most 4096",
+        "p_bucket_pairs", "pairs of a bucket in the pool, of a new index",
+        "a power of two, at most 4096",
         [](const ElimDaOptions& o) { return is_power_up_to(p_pairs_of(o), kMaxPmPairs); }),
     option<&ElimDaOptions::fingerprint_bits>(
         "fingerprint_bits", "bits of DRAM for each pair in the pool", "at most 16",

@@ -68,7 +68,6 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 }  // namespace
 
 Shape shape_from(const ElimDaOptions& options) {
-  require_valid(kOptions, kEngineName, options);
   Shape shape;
   shape.logs_grow = options.collecting_logs == 0;
   if (!shape.logs_grow) shape.logs = options.collecting_logs;

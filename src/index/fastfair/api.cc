@@ -19,7 +19,8 @@ extern const EngineSet engine_set = {kEngines};
 
 template <Storable K, Storable V>
 FastFair<K, V>::FastFair(const Pool& pool, std::string_view name, const FastFairOptions& options)
-    : OrderedIndex<K, V>(detail::index::open_words<detail::index::fastfair::WordTree<K>, K>(
+    : OrderedIndex<K, V>(detail::index::open_words<detail::index::fastfair::WordTree<K>,
+                                                   detail::index::fastfair::kOptions, K>(
           pool, name, detail::index::fastfair::kEngineName, kKindOf<V>, options)) {}
 
 template class FastFair<std::uint64_t, std::uint64_t>;

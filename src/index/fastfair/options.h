@@ -10,9 +10,8 @@
 namespace perdix::detail::index::fastfair {
 
 inline constexpr std::array kOptions = {
-    option<&FastFairOptions::dram_budget>("dram_budget",
-                                          "bytes of DRAM for write buffers; 0: none"),
-    option<&FastFairOptions::technique>("technique", "what is done with that budget"),
+    dram_budget_of_technique<FastFairOptions>(),
+    technique<FastFairOptions>(),
     resume_in_background<FastFairOptions>(),
 };
 static_assert(is_complete(kOptions));

@@ -22,7 +22,8 @@ extern const EngineSet engine_set = {kEngines};
 
 template <Storable K, Storable V>
 NbTree<K, V>::NbTree(const Pool& pool, std::string_view name, const NbTreeOptions& options)
-    : OrderedIndex<K, V>(detail::index::open_words<detail::index::nbtree::WordTree<K>, K>(
+    : OrderedIndex<K, V>(detail::index::open_words<detail::index::nbtree::WordTree<K>,
+                                                   detail::index::nbtree::kOptions, K>(
           pool, name, detail::index::nbtree::kEngineName, kKindOf<V>, options)) {}
 
 template class NbTree<std::uint64_t, std::uint64_t>;

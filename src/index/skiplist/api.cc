@@ -19,7 +19,8 @@ extern const EngineSet engine_set = {kEngines};
 
 template <Storable K, Storable V>
 SkipList<K, V>::SkipList(const Pool& pool, std::string_view name, const SkipListOptions& options)
-    : OrderedIndex<K, V>(detail::index::open_words<detail::index::skiplist::WordList<K>, K>(
+    : OrderedIndex<K, V>(detail::index::open_words<detail::index::skiplist::WordList<K>,
+                                                   detail::index::skiplist::kOptions, K>(
           pool, name, detail::index::skiplist::kEngineName, kKindOf<V>, options)) {}
 
 template class SkipList<std::uint64_t, std::uint64_t>;

@@ -10,9 +10,8 @@
 namespace perdix::detail::index::skiplist {
 
 inline constexpr std::array kOptions = {
-    option<&SkipListOptions::dram_budget>("dram_budget",
-                                          "bytes of DRAM for write buffers; 0: none"),
-    option<&SkipListOptions::technique>("technique", "what is done with that budget"),
+    dram_budget_of_technique<SkipListOptions>(),
+    technique<SkipListOptions>(),
     resume_in_background<SkipListOptions>(),
 };
 static_assert(is_complete(kOptions));

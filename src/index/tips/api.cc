@@ -56,7 +56,8 @@ extern const EngineSet engine_set = {kEngines, &kPlugins};
 template <class Order, Storable K, Storable V>
 tips::Opened<Order, K, V>::Opened(const Pool& pool, std::string_view name, std::string_view engine,
                                   const TipsOptions& options)
-    : Order::template Base<K, V>(detail::index::open_words<detail::index::tips::MapOf<Order, K>, K>(
+    : Order::template Base<K, V>(detail::index::open_words<detail::index::tips::MapOf<Order, K>,
+                                                           detail::index::tips::kOptions, K>(
           pool, name, engine, kKindOf<V>, options)) {}
 
 template struct tips::Opened<tips::Unordered, std::uint64_t, std::uint64_t>;

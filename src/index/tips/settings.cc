@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "index/tips/layout.h"
-#include "index/tips/options.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -20,10 +19,7 @@ unsigned bits_for(std::uint64_t buckets, unsigned least, unsigned most) {
 
 }  // namespace
 
-Settings settings_of(const TipsOptions& options) {
-  require_valid(kOptions, "tips", options);
-  return {options, options.resume_in_background};
-}
+Settings settings_of(const TipsOptions& options) { return {options, options.resume_in_background}; }
 
 unsigned max_workers(const TipsOptions& options) {
   return options.max_workers > 0 ? options.max_workers

@@ -15,7 +15,7 @@ struct Settings {
   bool resumes = false;  ///< in the background
 };
 
-/// Throws invalid_argument.
+/// The options must be in their ranges.
 Settings settings_of(const TipsOptions& options);
 
 /// As the options have it; 0 there stands for the processors of this machine.

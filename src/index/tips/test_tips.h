@@ -21,6 +21,7 @@
 
 #include "index/common/open_words.h"
 #include "index/tips/map.h"
+#include "index/tips/options.h"
 #include "index/tips/plugin.h"
 #include "util/hash.h"
 #include "util/test_directory.h"
@@ -96,7 +97,7 @@ struct Typed {
                                      OrderedMap<K>, UnorderedMap<K>>;
 
     explicit Index(const Pool& pool, std::string_view name, const TipsOptions& options = {})
-        : Index(open_words<Words, K>(pool, name, P::kEngine, kKindOf<V>, options)) {}
+        : Index(open_words<Words, kOptions, K>(pool, name, P::kEngine, kKindOf<V>, options)) {}
 
     std::vector<pm::Offset> blocks() const {
       std::vector<pm::Offset> all;

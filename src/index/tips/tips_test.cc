@@ -174,7 +174,7 @@ TEST_F(TipsTest, RefusesOptionsOutOfRange) {
   for (const Case& wrong : cases) {
     TipsOptions options;
     wrong.spoil(options);
-    testing_files::expect_error(Errc::invalid_argument, "tips: ", [&] {
+    testing_files::expect_error(Errc::invalid_argument, "tips:hash: ", [&] {
       const Tips<perdix::tips::Hash, U64, U64> index(pool, "t", options);
       ADD_FAILURE() << wrong.name << " was accepted";
     });

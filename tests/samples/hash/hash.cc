@@ -86,8 +86,8 @@ const detail::index::EngineType kEngine =
 template <Storable K, Storable V>
 SampleHash<K, V>::SampleHash(const Pool& pool, std::string_view name,
                              const SampleHashOptions& options)
-    : PointIndex<K, V>(detail::index::open_words<hash::Table<K>, K>(pool, name, hash::kEngineName,
-                                                                    kKindOf<V>, options)) {}
+    : PointIndex<K, V>(detail::index::open_words<hash::Table<K>, hash::kOptions, K>(
+          pool, name, hash::kEngineName, kKindOf<V>, options)) {}
 
 template class SampleHash<std::uint64_t, std::uint64_t>;
 template class SampleHash<std::uint64_t, std::string>;
