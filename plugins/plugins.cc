@@ -1,10 +1,12 @@
-// The plug-ins of <perdix/tips_indexes.h>, and their way into C.
-#include <exception>
+// The plug-ins of <perdix/tips_indexes.h>.
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
 
-#include <perdix/tips_c.h>
 #include <perdix/tips_indexes.h>
-#include <perdix/tips_indexes_c.h>
 
+#include "plugins/all.h"
 #include "plugins/art.h"
 #include "plugins/bst.h"
 #include "plugins/clht.h"
@@ -14,35 +16,40 @@
 namespace perdix::tips {
 namespace {
 
-/// Those of an index, by the name that pools know since it was a part of the library.
+/// An index, by the name that pools know since it was a part of the library.
 template <class Tag, template <class, class> class Index>
-std::vector<const Plugin*> both() {
-  constexpr std::string_view kName = Tag::kEngine.substr(sizeof "tips:" - 1);
-  static constexpr PluginOf<Index<Durable, IntegerKeys>> kIntegers(kName, Kind::u64);
-  static constexpr PluginOf<Index<Durable, StringKeys>> kStrings(kName, Kind::bytes);
-  return {&kIntegers, &kStrings};
+struct Both {
+  static constexpr std::string_view kName = Tag::kEngine.substr(sizeof "tips:" - 1);
+  static constexpr PluginOf<Index<Durable, IntegerKeys>> kIntegers{kName, Kind::u64};
+  static constexpr PluginOf<Index<Durable, StringKeys>> kStrings{kName, Kind::bytes};
+};
+
+using BothBst = Both<Bst, plugins::Bst>;
+using BothArt = Both<Art, plugins::Art>;
+using BothClht = Both<Clht, plugins::Clht>;
+using BothLfHash = Both<LfHash, plugins::LfHash>;
+using BothLfBst = Both<LfBst, plugins::LfBst>;
+
+template <class... Some>
+constexpr std::array<const Plugin*, 2 * sizeof...(Some)> kList = {&Some::kIntegers...,
+                                                                  &Some::kStrings...};
+
+std::vector<const Plugin*> copy(std::span<const Plugin* const> list) {
+  return {list.begin(), list.end()};
 }
 
 }  // namespace
 
-std::vector<const Plugin*> Bst::plugins() { return both<Bst, plugins::Bst>(); }
-std::vector<const Plugin*> Art::plugins() { return both<Art, plugins::Art>(); }
-std::vector<const Plugin*> Clht::plugins() { return both<Clht, plugins::Clht>(); }
-std::vector<const Plugin*> LfHash::plugins() { return both<LfHash, plugins::LfHash>(); }
-std::vector<const Plugin*> LfBst::plugins() { return both<LfBst, plugins::LfBst>(); }
+std::vector<const Plugin*> Bst::plugins() { return copy(kList<BothBst>); }
+std::vector<const Plugin*> Art::plugins() { return copy(kList<BothArt>); }
+std::vector<const Plugin*> Clht::plugins() { return copy(kList<BothClht>); }
+std::vector<const Plugin*> LfHash::plugins() { return copy(kList<BothLfHash>); }
+std::vector<const Plugin*> LfBst::plugins() { return copy(kList<BothLfBst>); }
 
-std::vector<const Plugin*> further_plugins() {
-  std::vector<const Plugin*> all;
-  for (const auto& some :
-       {Bst::plugins(), Art::plugins(), Clht::plugins(), LfHash::plugins(), LfBst::plugins()})
-    all.insert(all.end(), some.begin(), some.end());
-  return all;
+std::span<const Plugin* const> plugins::all() noexcept {
+  return kList<BothBst, BothArt, BothClht, BothLfHash, BothLfBst>;
 }
+
+std::vector<const Plugin*> further_plugins() { return copy(plugins::all()); }
 
 }  // namespace perdix::tips
-
-int perdix_tips_add_indexes(void) try {
-  return perdix::tips::add_for_c(perdix::tips::further_plugins());
-} catch (const std::exception&) {  // the list found no memory
-  return -PERDIX_NO_MEMORY;
-}

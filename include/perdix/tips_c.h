@@ -251,7 +251,8 @@ typedef struct perdix_option {
   const char* value;
 } perdix_option;
 
-/// Like perdix_tips_open(), with options. PERDIX_INVALID_ARGUMENT for one that there is not.
+/// Like perdix_tips_open(), with options. PERDIX_INVALID_ARGUMENT for one that there is not,
+/// and for one that is given twice.
 perdix_tips* perdix_tips_open_with(perdix_pool* pool, const char* name, const char* engine,
                                    perdix_kind keys, perdix_kind values,
                                    const perdix_option* options, size_t option_count);

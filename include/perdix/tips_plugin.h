@@ -375,8 +375,9 @@ class PluginOf : public Plugin {
 
 /// Adds plug-ins to those of all pools that the calls of <perdix/tips_c.h> open from now on, so
 /// that a program in C can name indexes that are written in C++. They live as long as the program.
-/// What was added before is not added again. Thread-safe. Returns what calls in C return: 1, or the
-/// negative of a perdix_code.
+/// Leaves out those whose name and kind of keys were added before. Thread-safe. Returns what calls
+/// in C return: 1, or the negative of a perdix_code: PERDIX_INVALID_ARGUMENT, and adds none, if one
+/// is null or has a name that no plug-in can have.
 int add_for_c(std::span<const Plugin* const> plugins) noexcept;
 
 }  // namespace perdix::tips

@@ -21,6 +21,7 @@
 #include <perdix/tips_plugin.h>
 
 #include "index/tips/c_plugin.h"
+#include "index/tips/plugins.h"
 #include "pm/processor.h"
 
 namespace {
@@ -33,6 +34,8 @@ using perdix::Kind;
 using perdix::Pool;
 using perdix::PoolOptions;
 using perdix::detail::index::tips::CPlugin;
+using perdix::detail::index::tips::is_same;
+using perdix::detail::index::tips::require_plugins;
 using perdix::tips::Plugin;
 
 static_assert(PERDIX_NO_MEMORY == static_cast<int>(Errc::no_memory) + 1 &&
@@ -40,14 +43,20 @@ static_assert(PERDIX_NO_MEMORY == static_cast<int>(Errc::no_memory) + 1 &&
 
 using Plugins = std::vector<std::unique_ptr<CPlugin>>;
 
-/// Plug-ins in C++, which the program has added for all pools. Thread-safe.
+/// Plug-ins in C++, which the program has added for all pools: such that pools take. Thread-safe.
 class AddedPlugins {
  public:
-  /// Adds those that are not there yet.
+  /// Adds those whose name and kind of keys are not there yet. Throws invalid_argument, and adds
+  /// none, if no pool would take one of them.
   void add(std::span<const Plugin* const> plugins) {
     const std::lock_guard lock(mutex_);
-    for (const Plugin* plugin : plugins)
-      if (std::ranges::find(all_, plugin) == all_.end()) all_.push_back(plugin);
+    std::vector<const Plugin*> all = all_;
+    for (const Plugin* const& plugin : plugins) {
+      require_plugins({&plugin, 1});
+      const auto same = [&](const Plugin* other) { return is_same(plugin, other); };
+      if (std::ranges::none_of(all, same)) all.push_back(plugin);
+    }
+    all_ = std::move(all);
   }
 
   std::vector<const Plugin*> all() const {
@@ -202,6 +211,18 @@ perdix_pool* open_pool(const char* path, const perdix_pool_options* options, con
   });
 }
 
+/// Throws invalid_argument for an option without a name or a value, and for one that is there
+/// twice.
+perdix::IndexOptions options_of(std::span<const perdix_option> options) {
+  perdix::IndexOptions wanted;
+  for (const perdix_option& option : options) {
+    const std::string name(name_of(option.name, "the name of an option"));
+    if (!wanted.named.emplace(name, name_of(option.value, "the value of an option")).second)
+      throw Error(Errc::invalid_argument, "the option '" + name + "' is given twice");
+  }
+  return wanted;
+}
+
 template <class Write>
 int write(perdix_tips* index, perdix_datum key, perdix_datum value, const Write& write) {
   return guarded([&] {
@@ -264,10 +285,7 @@ perdix_tips* perdix_tips_open_with(perdix_pool* pool, const char* name, const ch
                                    perdix_kind keys, perdix_kind values,
                                    const perdix_option* options, size_t option_count) {
   return guarded_object([&] {
-    perdix::IndexOptions wanted;
-    for (std::size_t i = 0; i < option_count; ++i)
-      wanted.named.emplace(name_of(options[i].name, "the name of an option"),
-                           name_of(options[i].value, "the value of an option"));
+    const perdix::IndexOptions wanted = options_of({options, option_count});
     const perdix::IndexInfo info{std::string(name_of(name, "the name of an index")),
                                  std::string(name_of(engine, "the engine of an index")),
                                  kind_of(keys), kind_of(values)};

@@ -61,8 +61,9 @@ const EngineType& engine_of(const IndexInfo& info, const pool::PoolCore& pool) {
     throw Error(
         Errc::unsupported,
         fmt::format("index '{}' has the engine '{}' for {} keys, a plug-in that pool '{}' "
-                    "was opened without; use the program that has it "
-                    "(PoolOptions::plugins)",
+                    "was opened without; use the program that has it (PoolOptions::plugins; in C, "
+                    "perdix_pool_options::plugins, or perdix_tips_add_indexes() before the pool "
+                    "is opened)",
                     info.name, info.engine, to_string(info.key_kind), pool.path().string()));
   }
   throw Error(Errc::unsupported,

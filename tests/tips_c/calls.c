@@ -47,6 +47,10 @@ static void test_options(perdix_pool* pool) {
     EXPECT(perdix_last_code() == PERDIX_INVALID_ARGUMENT);
     EXPECT(strstr(perdix_last_error(), i == 2 ? "option" : wrong[i].name) != NULL);
   }
+  const perdix_option twice[] = {{"chain", "3"}, {"chain", "4"}};
+  EXPECT(perdix_tips_open_with(pool, "p", "tips:hash", PERDIX_U64, PERDIX_U64, twice, 2) == NULL);
+  EXPECT(perdix_last_code() == PERDIX_INVALID_ARGUMENT);
+  EXPECT(strstr(perdix_last_error(), "'chain' is given twice") != NULL);
   EXPECT(perdix_pool_drop(pool, "o") == 1);
 }
 

@@ -37,6 +37,7 @@ static void test_unknown(const char* path) {
   for (int i = 0; i < ENGINES; ++i) {
     EXPECT(open_index(pool, kEngines[i]) == NULL);
     EXPECT(perdix_last_code() == PERDIX_UNSUPPORTED);
+    EXPECT(strstr(perdix_last_error(), "perdix_tips_add_indexes()") != NULL);
   }
   EXPECT(perdix_pool_close(pool) == 1);
 }

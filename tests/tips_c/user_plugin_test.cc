@@ -20,6 +20,7 @@
 
 #include <perdix/index.h>
 #include <perdix/pool.h>
+#include <perdix/tips_c.h>
 #include <perdix/tips_indexes.h>
 
 #include "index/tips/c_plugin.h"
@@ -315,6 +316,35 @@ TEST_F(UserPlugin, NeedsAPluginForItsKeys) {
   List<U64, U64>(pool, "t").put(1, 2);
   EXPECT_EQ(error_of([&] { List<std::string, U64>(pool, "strings"); }), Errc::unsupported);
   EXPECT_EQ(pool.indexes().size(), 1U);
+}
+
+/// A call of C, which leaves pools open as before.
+TEST_F(UserPlugin, IsAddedForCOnceAndOnlyIfPoolsTakeIt) {
+  using OnePlugin = tips::PluginOf<Lone<tips::Durable, tips::IntegerKeys>>;
+  static constexpr OnePlugin kGood("user:added", Kind::u64), kTwin("user:added", Kind::u64),
+      kRefused("user:refused", Kind::u64), kBad("added", Kind::u64);
+  const auto add = [](std::vector<const tips::Plugin*> plugins) {
+    return tips::add_for_c(plugins);
+  };
+  const auto opens = [&](const char* engine) {
+    perdix_pool* const pool = perdix_pool_open_or_create(path_.c_str(), nullptr);
+    EXPECT_NE(pool, nullptr) << perdix_last_error();
+    if (pool == nullptr) return false;
+    perdix_tips* const index = perdix_tips_open(pool, engine, engine, PERDIX_U64, PERDIX_U64);
+    perdix_tips_close(index);
+    EXPECT_EQ(perdix_pool_close(pool), 1);
+    return index != nullptr;
+  };
+  for (const tips::Plugin* bad :
+       {static_cast<const tips::Plugin*>(nullptr), static_cast<const tips::Plugin*>(&kBad)}) {
+    EXPECT_EQ(add({&kRefused, bad}), -PERDIX_INVALID_ARGUMENT);
+    EXPECT_EQ(perdix_last_code(), PERDIX_INVALID_ARGUMENT);
+    EXPECT_FALSE(opens("tips:user:refused")) << "nothing is kept";
+  }
+  EXPECT_EQ(add({&kGood, &kTwin}), 1);
+  EXPECT_EQ(add({&kTwin}), 1) << "as a second copy of the library adds it";
+  EXPECT_EQ(add({&kGood}), 1);
+  EXPECT_TRUE(opens("tips:user:added"));
 }
 
 TEST_F(UserPlugin, HasANameOfItsOwn) {

@@ -17,7 +17,9 @@ IndexOptions options_of(const IndexSpec& spec) {
       throw Error(
           Errc::invalid_argument,
           fmt::format("--option {} is not NAME=VALUE; `perdix engines` lists names", option));
-    options.named.insert_or_assign(option.substr(0, end), option.substr(end + 1));
+    const std::string name = option.substr(0, end);
+    if (!options.named.emplace(name, option.substr(end + 1)).second)
+      throw Error(Errc::invalid_argument, fmt::format("--option {} is given twice", name));
   }
   return options;
 }

@@ -63,9 +63,9 @@ void require_name(std::string_view name) {
                           name, kUserPrefix, kMaxUserName));
 }
 
-bool is_same(const Plugin* a, const Plugin* b) { return a->name == b->name && a->keys == b->keys; }
-
 }  // namespace
+
+bool is_same(const Plugin* a, const Plugin* b) { return a->name == b->name && a->keys == b->keys; }
 
 bool is_plugged(std::string_view name) { return name.starts_with(kUserPrefix) || is_further(name); }
 
@@ -94,7 +94,9 @@ void throw_no_plugin(const pool::PoolCore& pool, std::string_view name, Kind key
               fmt::format("pool '{}' was opened without the plug-in '{}{}' for {} keys; open it "
                           "with that in PoolOptions::plugins, by the program that has it{}",
                           pool.path().string(), kEnginePrefix, name, to_string(keys),
-                          is_further(name) ? " (it is in perdix-tips-plugins)" : ""));
+                          is_further(name) ? " (it is in perdix-tips-plugins; in C, call "
+                                             "perdix_tips_add_indexes() before)"
+                                           : ""));
 }
 
 const Plugin& find_plugin(const pool::PoolCore& pool, std::string_view engine, Kind keys,

@@ -39,6 +39,9 @@ const Plugin& find_plugin(const pool::PoolCore& pool, std::string_view engine, K
 /// Throws unsupported: a pool was opened without a plug-in.
 [[noreturn]] void throw_no_plugin(const pool::PoolCore& pool, std::string_view name, Kind keys);
 
+/// Whether two plug-ins have one name and one kind of keys, so that a pool takes but one.
+bool is_same(const Plugin* a, const Plugin* b);
+
 /// Throws invalid_argument unless these can be the plug-ins of a pool.
 void require_plugins(std::span<const Plugin* const> plugins);
 
