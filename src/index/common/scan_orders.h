@@ -88,6 +88,8 @@ class ScanOrder {
   /// Copies the places; whether they are those of the stamp. If not they are anything: places of
   /// another state, or of none.
   bool read(Stamp stamp, Places& into) const {
+    // A stamp may come back (an insert into a leaf and its erase); the number of changes does not.
+    const std::uint32_t changes = changes_.load(std::memory_order_acquire);
     const Stamp before = stamp_.load(std::memory_order_acquire);
     // acquire, with the release in write(): a reader that sees a word of a later change sees below
     // that the change has begun.
@@ -96,7 +98,7 @@ class ScanOrder {
       const std::uint64_t word = word_at(i / kWord).load(std::memory_order_acquire);
       std::memcpy(&into.places_[i], &word, sizeof word);
     }
-    return before == stamp && stamp_.load(std::memory_order_relaxed) == stamp;
+    return before == stamp && changes_.load(std::memory_order_relaxed) == changes;
   }
 
   /// Replaces the places, for which there is room, by those of a stamp; unless another thread is at
@@ -106,7 +108,9 @@ class ScanOrder {
     Stamp before = stamp_.load(std::memory_order_relaxed);
     if (before == stamp || before == kChanging) return;
     if (!stamp_.compare_exchange_strong(before, kChanging, std::memory_order_acquire)) return;
-    // release: the stamp before all of this, as read() needs it.
+    const std::uint32_t changes = changes_.load(std::memory_order_relaxed);  // only this thread's
+    changes_.store(changes + 1, std::memory_order_relaxed);
+    // release: the number before all of this, as read() needs it.
     size_.store(static_cast<std::uint8_t>(places.size()), std::memory_order_release);
     for (unsigned i = 0; i < places.size(); i += kWord) {
       std::uint64_t word;
@@ -135,6 +139,7 @@ class ScanOrder {
   }
 
   std::atomic<Stamp> stamp_{kNew};
+  std::atomic<std::uint32_t> changes_{0};  // that have begun; wraps around
   std::atomic<std::uint8_t> size_{0};
   const std::uint8_t words_;
 };
