@@ -59,7 +59,8 @@ struct Type {
     return {std::move(name), std::string(traits->engine), key_kind, value_kind};
   }
 
-  std::unique_ptr<Index> open(const Pool& pool, const IndexInfo& info, bool resume = false) const {
+  /// Their names and values allocate: a call whose allocations fail gets options made before it.
+  IndexOptions options(bool resume = false) const {
     IndexOptions options;
     if (way == Way::buffers) {
       options = traits->buffered();
@@ -67,9 +68,12 @@ struct Type {
     }
     if (way == Way::small) options = traits->small();
     options.resume_in_background = resume;
-    return Index::open_or_create(pool, info, options);
+    return options;
   }
-  std::unique_ptr<Index> open(const Pool& pool) const { return open(pool, info("index")); }
+
+  std::unique_ptr<Index> open(const Pool& pool, bool resume = false) const {
+    return Index::open_or_create(pool, info("index"), options(resume));
+  }
 };
 
 /// A key or value as Index takes it.
@@ -144,7 +148,7 @@ class Allocation : public ::testing::TestWithParam<Type> {
   }
   void open(bool resume = false) {
     pool_.emplace(Pool::open(path_, options()));
-    index_ = GetParam().open(*pool_, GetParam().info("index"), resume);
+    index_ = GetParam().open(*pool_, resume);
   }
   void close() {
     index_.reset();
@@ -434,6 +438,8 @@ TEST_P(Allocation, OfAnOpeningFails) {
   }
   const auto clean = path_, copy = killed();
   close();
+  const IndexInfo info = GetParam().info("index");
+  const IndexOptions wanted = GetParam().options();
   for (const auto& path : {clean, copy}) {
     for (const Count count : {Count::once, Count::onwards}) {
       std::optional<Pool> pool;
@@ -459,7 +465,7 @@ TEST_P(Allocation, OfAnOpeningFails) {
         ASSERT_TRUE(index);
         expect_holds(*index, model_);
       };
-      expect_opens([&] { return GetParam().open(*pool); });
+      expect_opens([&] { return Index::open_or_create(*pool, info, wanted); });
       expect_opens([&] { return Index::open(*pool, "index"); });
       EXPECT_TRUE(pool->check().ok());
     }
@@ -473,6 +479,7 @@ TEST_P(Allocation, OfACallOfThePoolFails) {
   fill();
   const std::string long_name(100, 'n');
   const IndexInfo info = GetParam().info(long_name);
+  const IndexOptions wanted = GetParam().options();
   for (const Count count : {Count::once, Count::onwards}) {
     const Pool& pool = *pool_;
     fail_each(
@@ -486,7 +493,7 @@ TEST_P(Allocation, OfACallOfThePoolFails) {
     // An index that is new is not there if its creation fails.
     std::unique_ptr<Index> another;
     fail_each(
-        count, [&] { another = GetParam().open(pool, info); },
+        count, [&] { another = Index::open_or_create(pool, info, wanted); },
         [&](bool threw) {
           EXPECT_EQ(pool.indexes().size(), threw ? 1u : 2u);
           another.reset();
