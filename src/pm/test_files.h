@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,8 +24,6 @@
 #include <perdix/error.h>
 
 #include "util/test_directory.h"
-#include "util/test_eventually.h"
-#include "util/test_threads.h"
 
 namespace perdix::testing_files {
 
@@ -108,19 +107,25 @@ bool true_in_child(Body body) {
 }
 
 /// Copies a file as it is at one moment, as if the process were killed then: all of its threads
-/// stand still while a child copies what they may be writing to.
+/// stand still while another program copies what they may be writing to. (A child of fork() would
+/// not do: the allocator's lock may belong to a thread that it does not have.)
 inline void copy_at_one_moment(const std::filesystem::path& from, const std::filesystem::path& to) {
-  const pid_t writer = ::getpid();
-  const bool copied = true_in_child([&] {
-    using namespace detail::util;
-    std::error_code error;
-    const bool done = ::kill(writer, SIGSTOP) == 0 &&
-                      comes_about([&] { return is_stopped(writer); }) &&
-                      std::filesystem::copy_file(
-                          from, to, std::filesystem::copy_options::overwrite_existing, error);
-    return ::kill(writer, SIGCONT) == 0 && done;
-  });
-  if (!copied) throw std::runtime_error("no copy of " + from.string() + " could be made");
+  static constexpr char kScript[] = R"(
+    running() { grep -h '^State:' /proc/$PPID/task/*/status | grep -qv '^State:.[TXZ]'; }
+    kill -STOP $PPID || exit 1
+    left=60000
+    while running && [ $left -gt 0 ]; do left=$((left - 1)); sleep 0.001; done
+    [ $left -gt 0 ] && cp -f -- "$1" "$2"
+    status=$?
+    kill -CONT $PPID
+    exit $status
+  )";
+  const char* const arguments[] = {"sh", "-c", kScript, "sh", from.c_str(), to.c_str(), nullptr};
+  pid_t pid = 0;
+  const bool started = ::posix_spawn(&pid, "/bin/sh", nullptr, nullptr,
+                                     const_cast<char* const*>(arguments), ::environ) == 0;
+  if (!started || await_child(pid) != 0)
+    throw std::runtime_error("no copy of " + from.string() + " could be made");
 }
 
 /// While it lives the process may have one more descriptor. (What looks at an exception afterwards

@@ -7,14 +7,12 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
-#include <system_error>
 
 namespace perdix::detail::util {
 
@@ -33,17 +31,6 @@ inline char state_of_thread(const std::filesystem::path& folder) {
 /// reads a file of /proc.
 inline bool is_asleep(pid_t thread) {
   return state_of_thread("/proc/self/task/" + std::to_string(thread)) == 'S';
-}
-
-/// Whether a signal has stopped all threads of a process that have not ended.
-inline bool is_stopped(pid_t process) {
-  std::error_code error;
-  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task",
-                                                    error);
-  return !error && std::all_of(begin(threads), end(threads), [](const auto& thread) {
-    const char state = state_of_thread(thread.path());
-    return state == 'T' || state == 'X' || state == 'Z';
-  });
 }
 
 /// The clock of a thread's processor time, which other threads can read.
