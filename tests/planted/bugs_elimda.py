@@ -8,6 +8,7 @@ from bug import (
     ELIM_COLD,
     ELIM_DESTROY,
     ELIM_FLUSH,
+    ELIM_FOR_EACH,
     ELIM_GROWING,
     ELIM_LOGS,
     ELIM_MORE,
@@ -33,6 +34,13 @@ from bug import (
 )
 
 BUGS = [
+    # --- Visits ---
+    drop(
+        "elimda: pairs of a log that did not fit into a part are taken for shown",
+        ELIM_FOR_EACH,
+        "if (in_logs_) of_logs_.resize(known + batch.size())",
+        ELIM_UNIT,
+    ),
     # --- Creation ---
     drop(
         "elimda: the root, with the seed, is not durable when the index is there",

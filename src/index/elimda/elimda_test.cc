@@ -389,5 +389,21 @@ TEST(ElimDa, ShowsEachPairOnceWhileSegmentsAreJoined) {
   }
 }
 
+/// Values are so long that a log is shown in parts. Between two of them its pairs go to buckets.
+TEST(ElimDa, ShowsThePairsOfALogThatIsFlushedBetweenItsParts) {
+  constexpr Number kThere = 12;
+  for (Number first = 0; first < 20 * kThere; first += kThere) {
+    TestMap<Number, std::string> map;
+    for (Number i = first; i < first + kThere; ++i) map->insert(i, std::string(20'000, 'v'));
+    std::map<Number, unsigned> shown;
+    map->for_each([&](Number key, std::string_view) {
+      ++shown[key];
+      for (Number i = 1000; i < 1100; ++i) map->insert(i, "w");  // all of them the first time
+      return true;
+    });
+    for (Number i = first; i < first + kThere; ++i) EXPECT_EQ(shown[i], 1u) << i;
+  }
+}
+
 }  // namespace
 }  // namespace perdix::detail::index::elimda

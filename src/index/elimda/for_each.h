@@ -157,6 +157,7 @@ class Walk {
                  : pairs_of_bucket({&segment, bucket_, &store_.bucket_of(segment, bucket_)});
     batch.clear();
     std::size_t next = 0;
+    const std::size_t known = of_logs_.size();
     for (unsigned added = 0; next < pairs.size() && added < kShownAtOnce; ++next) {
       const auto& [hash, key, value] = pairs[next];
       if (!within(hash)) continue;
@@ -169,6 +170,8 @@ class Walk {
       ++added;
     }
     batch.copy_pairs(store_.pool, values, kShownAtOnce);
+    // The others are shown later: from the log, or from their bucket if they have left the log.
+    if (in_logs_) of_logs_.resize(known + batch.size());
     store_.pool.require_usable();  // what was read may have been there before a sync failed
     if (batch.complete() && next == pairs.size()) return advance(logs, segment);
     from_ = K(batch.complete() ? pairs[next].key : batch.next_key());
