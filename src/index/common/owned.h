@@ -6,12 +6,14 @@
 //   DroppedBlocks frees each block by the store that lets go of it: the index is being dropped
 //
 // Rules for a walk:
-//   O1. It tells of what a block leads to before it tells of the block.
+//   O1. It tells of a block when all others that only this block leads to have been told of.
 //   O2. After each release() the index can be walked again from its root, and the walk then tells
 //       of the blocks that are left: so a drop that a crash interrupts goes on with the next one.
 //   O3. It reads what it needs of a block, and of a word, before the release() that names them.
 //   O4. It ends and crashes nowhere, also in a damaged pool: it throws corrupt where it cannot go
 //       on.
+//
+// Writers are idle. So stats(), which may be called beside writers, counts in its own ways.
 #pragma once
 
 #include <array>
@@ -23,6 +25,7 @@
 
 #include "alloc/calloc.h"
 #include "alloc/layout.h"
+#include "epoch/guard.h"
 #include "index/common/codec.h"
 #include "index/common/problems.h"
 #include "index/common/value_codec.h"
@@ -73,6 +76,12 @@ class OwnedBlocks {
   std::array<OwnedBlock, alloc::kMaxBlocks> blocks_;
   std::size_t size_ = 0;
 };
+
+/// Whether words of pairs may have blobs.
+template <Storable K>
+bool owns_blobs(const ValueCodec& values) {
+  return !Codec<K>::kInline || !values.is_inline();
+}
 
 /// The blobs of a pair.
 template <Storable K>
@@ -158,15 +167,15 @@ struct ListStep {
   OwnedBlocks blocks;  ///< of the element, itself included
 };
 
-/// Tells of the elements of a list, the first of which `word` leads to: `tell(at)` tells of what
-/// the element owns by other words, and returns the rest. Throws corrupt if the list leads round in
-/// a circle, where an element is `what`.
+/// Tells of the elements of a list from `at` on, which `word` leads to when the index is being
+/// dropped: `tell(at)` tells of what the element owns by other words, and returns the rest. Throws
+/// corrupt if the list leads round in a circle, where an element is `what`.
 template <class Tell>
-void walk_list(const pool::PoolCore& pool, std::uint64_t& word, const char* what, Owned& owned,
-               Tell tell) {
+void walk_list(const pool::PoolCore& pool, std::uint64_t& word, pm::Offset at, const char* what,
+               Owned& owned, Tell tell) {
   pm::Offset met = pm::kNull;  // one of those before: it is met again in a circle (Brent)
   std::uint64_t steps = 0;
-  for (pm::Offset at = pm::load(word); at != pm::kNull;) {
+  while (at != pm::kNull) {
     if (at == met) pool::throw_corrupt(pool, what, at);
     if ((steps & (steps + 1)) == 0) met = at;
     ++steps;
@@ -174,6 +183,22 @@ void walk_list(const pool::PoolCore& pool, std::uint64_t& word, const char* what
     owned.release(pm::set_word(word, step.next), step.blocks);
     at = step.next;
   }
+}
+
+/// Like walk_list() above, of a list that `word` leads to.
+template <class Tell>
+void walk_list(const pool::PoolCore& pool, std::uint64_t& word, const char* what, Owned& owned,
+               Tell tell) {
+  walk_list(pool, word, pm::load(word), what, owned, tell);
+}
+
+/// Adds to the report what a walk of an index finds, walk(owned), under a guard. `invariant`: as
+/// AuditedBlocks has it.
+template <class Walk>
+void audit(const alloc::Calloc& allocator, CheckReport& report, const char* invariant, Walk walk) {
+  const epoch::Guard guard;
+  AuditedBlocks audited(allocator, report, invariant);
+  as_problem(report, [&] { walk(audited); });
 }
 
 }  // namespace perdix::detail::index
