@@ -110,7 +110,8 @@ void Checker<K>::check_node(const Node& node, CheckReport& report) const {
 template <class K>
 void Checker<K>::check_backup(CheckReport& report) const {
   Problems problems(report);
-  for (const std::string& problem : parts_.backup->tree().check().problems)
+  const CheckReport own = parts_.backup->tree().check();
+  for (const std::string& problem : own.problems)
     problems.expect(false, "backup of the top layer: {}", problem);
   const Node* node = parts_.top.head();
   parts_.backup->tree().scan(Key{}, [&](Key low, std::uint64_t offset) {
