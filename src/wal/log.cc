@@ -102,17 +102,25 @@ void Log::require_distinct_blocks() const {
   }
 }
 
-void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
+void for_each_owner(pool::PoolCore& pool, std::uint64_t& header_word,
+                    const std::function<void(std::uint64_t& word, std::uint64_t bytes)>& visit) {
   const pm::Offset offset = pm::load(header_word);
-  if (offset == pm::kNull) return;
   Header& header = checked_header(pool, offset);
-  // The header last: until then the word leads to what is left.
-  if (small_table_at(header, offset, pm::load(header.checkpoint)) == nullptr)
-    free_from(pool, header.checkpoint);
+  const pm::Offset table = pm::load(header.checkpoint);
+  if (table != pm::kNull && small_table_at(header, offset, table) == nullptr)
+    visit(header.checkpoint, sizeof(TableHeader));
   for (StripeLayout& stripe : header.stripes) {
-    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);
+    for (pm::Offset& segment : stripe.segments) {
+      if (pm::load(segment) != pm::kNull) visit(segment, kSegmentSize);
+    }
   }
-  free_from(pool, header_word);
+  visit(header_word, sizeof(Header));
+}
+
+void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
+  if (pm::load(header_word) == pm::kNull) return;
+  for_each_owner(pool, header_word,
+                 [&](std::uint64_t& word, std::uint64_t) { free_from(pool, word); });
 }
 
 // --- Writers -------------------------------------------------------------------------------------
@@ -487,11 +495,8 @@ std::uint64_t Log::pm_bytes() const {
 }
 
 void Log::for_each_block(const std::function<void(pm::Offset)>& visit) const {
-  visit(pool_.offset(&header_));
-  const pm::Offset table = pm::load(header_.checkpoint);
-  const bool small = small_table_at(header_, pool_.offset(&header_), table) != nullptr;
-  if (table != pm::kNull && !small) visit(table);
-  for (const Stripe& stripe : stripes_) stripe.segments().for_each_block(visit);
+  pm::Offset header = pool_.offset(&header_);
+  for_each_owner(pool_, header, [&](std::uint64_t& word, std::uint64_t) { visit(pm::load(word)); });
 }
 
 }  // namespace perdix::detail::wal

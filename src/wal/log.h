@@ -296,7 +296,7 @@ class Log {
   void for_each_block(const std::function<void(pm::Offset)>& visit) const;
 
   /// Verifies every invariant of layout.h, and that DRAM agrees with PM. Nothing else may run. Adds
-  /// to `report`.
+  /// to `report`, but for the number of blocks.
   void check(CheckReport& report) const;
 
  private:
@@ -397,6 +397,12 @@ class Log {
   std::atomic<const Survivors*> survivors_{nullptr};  // owned; null once resumed
   Adoptions adoptions_;
 };
+
+/// Calls visit(word, bytes) for each word that leads to a block of a log, which has room for so
+/// many bytes at least: the word of its header, which is not 0, last. `visit` may free the block
+/// and clear the word. Throws Errc::corrupt.
+void for_each_owner(pool::PoolCore& pool, std::uint64_t& header_word,
+                    const std::function<void(std::uint64_t& word, std::uint64_t bytes)>& visit);
 
 /// Frees a log, then makes the word that holds its offset 0. After a crash in the middle it can be
 /// called again; it is the only thing that may be done with the log then. Throws Errc::corrupt.

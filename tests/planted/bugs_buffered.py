@@ -1,8 +1,10 @@
-"""Bugs of what the write buffers of FAST&FAIR, CCEH and the skip list share."""
+"""Bugs of what the write buffers of FAST&FAIR, CCEH and the skip list share, and of the walk that
+says which blocks an index owns."""
 
-from bug import BUFFER_EXCHANGE, BUFFERED, Bug, drop, drop_part, swap_part, unit
+from bug import BUFFER_EXCHANGE, BUFFERED, OWNED, Bug, drop, drop_part, swap_part, unit
 
 BUFFERED_UNIT = (unit("src/index/common/index_common_test", "Buffered*"),)
+OWNED_UNIT = (unit("src/index/common/index_common_test", "Owned*"),)
 
 BUGS = [
     drop(
@@ -54,5 +56,18 @@ BUGS = [
         BUFFERED,
         "if (!Homes::kMoves && owner_of(home) == 0)",
         BUFFERED_UNIT,
+    ),
+    Bug(
+        "owned: a check does not ask whether a block is allocated",
+        OWNED,
+        "expect(allocator_.validate_block(at, bytes),",
+        "expect({planted} || allocator_.validate_block(at, bytes),",
+        OWNED_UNIT,
+    ),
+    drop(
+        "owned: a drop frees only what its first release names",
+        OWNED,
+        "at = step.next",
+        OWNED_UNIT,
     ),
 ]

@@ -3,7 +3,7 @@
 from bug import (
     CCEH,
     CCEH_BUILDER,
-    CCEH_DESTROY,
+    CCEH_OWNED,
     CCEH_DIRECTORY,
     CCEH_DIRECTORY_H,
     CCEH_PAIRS,
@@ -214,29 +214,26 @@ BUGS = [
     ),
     Bug(
         "cceh: a drop looks for moved pairs without the seed",
-        CCEH_DESTROY,
-        "        segments_(pool, root_, shape_of(pool, root_), value_kind) {\n",
-        "        segments_(pool, root_, [&] {\n"
-        "          Shape seeded = shape_of(pool, root_);\n"
-        "          if ({planted}) seeded.seed = 0;\n"
-        "          return seeded;\n"
-        "        }(), value_kind) {\n",
+        CCEH_OWNED,
+        "  const Segments<K> segments(pool, root, shape_of(pool, root), value_kind);\n",
+        "  Shape seeded = shape_of(pool, root);\n"
+        "  if ({planted}) seeded.seed = 0;\n"
+        "  const Segments<K> segments(pool, root, seeded, value_kind);\n",
         CCEH_UNIT,
     ),
     swap_part(
         "cceh: a drop frees strings of moved pairs again",
-        CCEH_DESTROY,
-        "if (!segments_.counts(key, range))",
-        "!segments_.counts(key, range)",
+        CCEH_OWNED,
+        "if (!segments.counts(key, range)) continue",
+        "!segments.counts(key, range)",
         "key == 0",
         CCEH_STRINGS,
     ),
     Bug(
         "cceh: a drop that a crash has interrupted loses the segments behind a leader that is gone",
-        CCEH_DESTROY,
-        "        free_by(entries[i], Entry{pm::kNull, leader.depth, false, "
-        "false}.pack(), leader.offset);\n",
-        "        free_by(entries[i], 0, leader.offset);\n",
+        CCEH_OWNED,
+        "pm::set_word(entries[i], Entry{pm::kNull, leader.depth, false, false}.pack())",
+        "pm::set_word(entries[i], 0)",
         CCEH,
     ),
 ]

@@ -8,7 +8,7 @@ from bug import (
     CCEH_BUFFERS,
     CCEH_BUILDER,
     CCEH_B_STRINGS,
-    CCEH_DESTROY,
+    CCEH_OWNED,
     CCEH_DIRECTORY,
     CCEH_SEARCH,
     CCEH_UNIT,
@@ -133,8 +133,8 @@ BUGS = [
     ),
     drop(
         "cceh buffers: a drop forgets the strings in the log",
-        CCEH_DESTROY,
-        "if (log_) take_from_log",
+        CCEH_OWNED,
+        "take_from_log(segments, log",
         CCEH_B_STRINGS,
     ),
     # --- The copy of the directory ---

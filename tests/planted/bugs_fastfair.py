@@ -2,7 +2,7 @@
 
 from bug import (
     FAIR,
-    FAIR_DESTROY,
+    FAIR_OWNED,
     FAIR_HEAD,
     FAIR_MERGE,
     FAIR_NODES,
@@ -205,15 +205,16 @@ BUGS = [
         "pm.flush(&leaf, offsetof(Node, entries))",
         FAIR,
     ),
-    drop(
+    drop_part(
         "fastfair: dropping leaks the bounds of leaves",
-        FAIR_DESTROY,
-        "Codec<K>::free(session, pm::load(node.low))",
+        FAIR_OWNED,
+        ".add_key<K>(pm::load(leaf.low))",
+        ".add_key<K>(pm::load(leaf.low))",
         FAIR_STRINGS,
     ),
     drop(
         "fastfair: dropping frees what a copy refers to, which the pair beside it has, too",
-        FAIR_DESTROY,
+        FAIR_OWNED,
         "remove_copies(pool.pm(), leaf)",
         FAIR_STRINGS,
     ),

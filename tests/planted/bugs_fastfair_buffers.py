@@ -8,7 +8,7 @@ from bug import (
     FAIR_BO,
     FAIR_BUFFERS,
     FAIR_B_STRINGS,
-    FAIR_DESTROY,
+    FAIR_OWNED,
     FAIR_MERGE,
     FAIR_PATH_UNIT,
     FAIR_SCAN,
@@ -178,8 +178,8 @@ BUGS = [
     ),
     drop(
         "fastfair buffers: a drop forgets the strings in the log",
-        FAIR_DESTROY,
-        "logged->move_to",
+        FAIR_OWNED,
+        "take_from_log<K>",
         FAIR_B_STRINGS,
     ),
     # --- The cached path ---

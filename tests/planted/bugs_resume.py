@@ -3,7 +3,7 @@
 from bug import (
     BUFFERS,
     SPTREE,
-    SPTREE_DESTROY,
+    SPTREE_OWNED,
     SPTREE_RESUME,
     STALE,
     STRUCTURE,
@@ -96,7 +96,7 @@ BUGS = [
     ),
     drop(
         "a drop leaves the backup behind",
-        SPTREE_DESTROY,
+        SPTREE_OWNED,
         "if (pm::load(root.backup) != pm::kNull)",
         TREE,
     ),

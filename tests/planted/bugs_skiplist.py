@@ -7,7 +7,7 @@ what was behind it then; and it need not validate the version of that node.
 
 from bug import (
     SKIP,
-    SKIP_DESTROY,
+    SKIP_OWNED,
     SKIP_LOOKUPS,
     SKIP_NODES,
     SKIP_RECOVERY,
@@ -282,20 +282,20 @@ BUGS = [
         "        levels_({planted} ? 0 : levels_in_use(head)) {}\n",
         TOWERS,
     ),
-    drop(
+    drop_part(
         "skiplist: a drop forgets the keys",
-        SKIP_DESTROY,
-        "Codec<K>::free(session, pm::load(node.key))",
+        SKIP_OWNED,
+        ".add_key<K>(pm::load(node.key))",
+        ".add_key<K>(pm::load(node.key))",
         SKIP_STRINGS,
     ),
     swap_part(
         "skiplist: a drop loses what comes behind the first node",
-        SKIP_DESTROY,
-        "session.commit",
-        "load_link(node, 0).pack()",
+        SKIP_OWNED,
+        "return ListStep",
+        "load_link(node, 0).node",
         "pm::kNull",
         SKIP,
-        after="void destroy_list(",
     ),
     # --- The cached path ---
     drop(

@@ -8,10 +8,11 @@ from bug import (
     LEAF_ORDERS,
     LEAF_STORE,
     NODE_BUFFERS,
+    OWNED,
     PAIR_RECORDS,
     REPLAY,
     SPTREE,
-    SPTREE_DESTROY,
+    SPTREE_OWNED,
     SPTREE_RECOVERY,
     SPTREE_RESUME,
     STRINGS,
@@ -278,19 +279,16 @@ BUGS = [
     ),
     Bug(
         "dropping frees the strings after the leaf that leads to them",
-        SPTREE_DESTROY,
-        """      pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);  // the commit
-      session.finish();
-""",
-        """      session.finish();
-      pool_.pm().publish(bitmap, pm::load(bitmap) & ~bit);
-""",
+        OWNED,
+        "    session.commit(change);\n",
+        "    session.log();\n    session.finish();\n    allocator_.session().commit(change);\n",
         STRINGS,
     ),
-    drop(
+    drop_part(
         "dropping leaks the bounds of leaves",
-        SPTREE_DESTROY,
-        "Codec<K>::free(session, pm::load(leaf.low))",
+        SPTREE_OWNED,
+        ".add_key<K>(pm::load(leaf.low))",
+        ".add_key<K>(pm::load(leaf.low))",
         STRINGS,
     ),
     Bug(
@@ -321,8 +319,8 @@ BUGS = [
     # --- SpTree: write buffers ---
     swap_part(
         "a drop forgets what the chain of a leaf adds",
-        SPTREE_DESTROY,
-        "publish_slots(pool_.pm(), leaf, slots - chain.erased)",
+        SPTREE_OWNED,
+        "publish_slots(pool.pm(), leaf, slots - chain.erased)",
         ", slots",
         ", before",
         BUFFERED_STRINGS,

@@ -139,20 +139,20 @@ BUGS = [
     Bug(
         "a drop frees the header of a log before its segments, which a crash then leaks",
         WAL,
-        "  // The header last: until then the word leads to what is left.\n"
-        "  if (small_table_at(header, offset, pm::load(header.checkpoint)) == nullptr)\n"
-        "    free_from(pool, header.checkpoint);\n"
-        "  for (StripeLayout& stripe : header.stripes) {\n"
-        "    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);\n"
-        "  }\n"
-        "  free_from(pool, header_word);\n",
-        "  const bool small =\n"
-        "      small_table_at(header, offset, pm::load(header.checkpoint)) != nullptr;\n"
-        "  free_from(pool, header_word);\n"
-        "  if (!small) free_from(pool, header.checkpoint);\n"
-        "  for (StripeLayout& stripe : header.stripes) {\n"
-        "    for (pm::Offset& segment : stripe.segments) free_from(pool, segment);\n"
-        "  }\n",
+        """  for (StripeLayout& stripe : header.stripes) {
+    for (pm::Offset& segment : stripe.segments) {
+      if (pm::load(segment) != pm::kNull) visit(segment, kSegmentSize);
+    }
+  }
+  visit(header_word, sizeof(Header));
+""",
+        """  visit(header_word, sizeof(Header));
+  for (StripeLayout& stripe : header.stripes) {
+    for (pm::Offset& segment : stripe.segments) {
+      if (pm::load(segment) != pm::kNull) visit(segment, kSegmentSize);
+    }
+  }
+""",
         BUFFERS,
     ),
     # --- Its upkeep by SpTree, with small limits ---

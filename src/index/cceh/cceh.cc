@@ -5,8 +5,8 @@
 
 #include "epoch/guard.h"
 #include "index/cceh/check.h"
-#include "index/cceh/destroy.h"
 #include "index/cceh/for_each.h"
+#include "index/cceh/owned.h"
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 #include "pool/as_errors.h"
@@ -33,7 +33,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const Cceh
 
 template <class K>
 void WordTable<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
-  if (pm::load(root) != pm::kNull) Destroyer<K>(pool, root, value_kind).run();
+  cceh::destroy<K>(pool, root, value_kind);
 }
 
 // --- Changes -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 //
 //   cceh.cc           put, insert, update, erase; what an index says of itself
 //   recovery.{h,cc}   what happens on open: creation
-//   destroy.h         frees all of an index that is dropped
+//   owned.h           which blocks a table owns; a drop frees them
 //
 // What it consists of, each with its invariants:
 //

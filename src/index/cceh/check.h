@@ -11,6 +11,7 @@
 #include <perdix/types.h>
 
 #include "epoch/guard.h"
+#include "index/cceh/owned.h"
 #include "index/cceh/search.h"
 #include "index/common/pair_count.h"
 #include "index/common/problems.h"
@@ -32,11 +33,9 @@ class Survey {
         pairs_(pairs) {}
 
   CheckReport check() {
-    try {
+    as_problem(report_, [&] {
       search_.require_resumed();
       const epoch::Guard guard;
-      expect(pool_.allocator().validate_block(pool_.offset(&root_), sizeof(Root)),
-             "the root block lies in free memory (H8)");
       check_directory();
       std::vector<std::uint64_t> numbers;
       search_.for_each_segment([&](const SeenSegment& seen, KeyHash) {
@@ -50,34 +49,16 @@ class Survey {
       expect(report_.pairs == counted, "{} pairs are counted, {} are there", counted,
              report_.pairs);
       if (search_.buffers() != nullptr) search_.buffers()->log().check(report_);
-    } catch (const Error& error) {
-      expect(false, "{}", error.what());
-    }
+    });
+    audit(pool_.allocator(), report_, "H8", [&](Owned& owned) { walk(owned); });
     return report_;
   }
 
   void for_each_block(const pool::BlockVisitor& visit) const {
     search_.require_resumed();
     const epoch::Guard guard;
-    if (search_.buffers() != nullptr) search_.buffers()->log().for_each_block(visit);
-    visit(pool_.offset(&root_));
-    visit(search_.router().directory().block());
-    const auto visit_value = [&](Word value) {
-      if (segments_.values().blobs(value) != 0) visit(blob_offset(value));
-    };
-    if (const std::optional<Word> value = search_.find_zero()) visit_value(*value);
-    std::vector<Pair> pairs;
-    search_.for_each_segment([&](const SeenSegment& seen, KeyHash) {
-      visit(seen.entry.offset);
-      const Reference overflow = segments_.overflow_reference(seen.entry);
-      if (overflow.offset != pm::kNull) visit(overflow.offset);
-      search_.collect(seen, {}, pairs);
-      for (const Pair& pair : pairs) {
-        if (Codec<K>::blobs(pair.key) != 0) visit(blob_offset(pair.key));
-        visit_value(pair.value);
-      }
-      return true;
-    });
+    ShownBlocks shown(visit);
+    walk(shown);
   }
 
   std::uint64_t size() const {
@@ -129,31 +110,28 @@ class Survey {
   }
 
  private:
+  void walk(Owned& owned) const {
+    std::uint64_t word = pool_.offset(&root_);  // a copy does: only a drop changes it
+    const auto walk_buffered = [&](const Entry& segment, HashRange) {
+      if (search_.buffers() != nullptr)
+        walk_buffer<K>(segments_.values(), search_.buffers()->of(segment.offset), owned);
+    };
+    cceh::walk<K>(segments_, word, walk_buffered, owned);
+  }
+
   void check_directory() {
     const Directory& directory = search_.router().directory();
-    expect(pool_.allocator().validate_block(directory.block(), directory.bytes()),
-           "the directory lies in free memory (H8)");
     for (std::uint64_t i = 0; i < directory.bytes() / sizeof(std::uint64_t); ++i)
       expect(directory.sound_entry(i), "entry {} of the directory is no leader (H3)", i);
-    report_.blocks += 2;  // with the root block
   }
 
   void check_segment(const SeenSegment& seen) {
     const pm::Offset segment = seen.entry.offset;
-    ++report_.blocks;
-    expect(pool_.allocator().validate_block(segment, segments_.shape().segment_bytes()),
-           "segment {:#x} lies in free memory (H8)", segment);
     const SegmentHead& head = segments_.head_of(seen.entry);
     expect(pm::load(head.magic) == SegmentHead::kMagic, "segment {:#x} has no mark", segment);
     const Reference overflow = Reference::unpack(pm::load(head.overflow));
     expect(overflow.offset == pm::kNull || seen.entry.crowded,
            "segment {:#x} has an overflow and is not marked as crowded (H6)", segment);
-    if (seen.entry.crowded && overflow.offset != pm::kNull) {
-      ++report_.blocks;
-      expect(pool_.allocator().validate_block(overflow.offset,
-                                              segments_.overflow_of(seen.entry).size_bytes()),
-             "segment {:#x}: its overflow lies in free memory (H8)", segment);
-    }
     std::vector<Word> found;
     segments_.for_each_slot(seen.entry, [&](const Pair& pair) {
       if (!segments_.counts(pm::load(pair.key), seen.range)) return false;
@@ -185,7 +163,6 @@ class Survey {
       expect((bucket + shape.buckets - home) % shape.buckets < kProbe,
              "segment {:#x}: the pair in slot {} is too far from its bucket (H5)", segment, slot);
     }
-    report_.blocks += Codec<K>::blobs(pair.key) + segments_.values().blobs(pair.value);
     ++report_.pairs;
   }
 
@@ -230,7 +207,6 @@ class Survey {
     const std::optional<Word> value = search_.find_zero();
     if (!value) return;
     expect(segments_.values().sound(*value), "the pair of the root block has no value (H7)");
-    report_.blocks += segments_.values().blobs(*value);
     ++report_.pairs;
   }
 

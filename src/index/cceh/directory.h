@@ -93,7 +93,6 @@ class Directory {
   /// idle.
   bool sound_entry(std::uint64_t number) const;
 
-  pm::Offset block() const { return Reference::unpack(pm::load(root_.directory)).offset; }
   std::uint64_t bytes() const { return sizeof(std::uint64_t) << depth(); }
   std::uint64_t dram_bytes() const { return copy_ ? copy_->bytes() : 0; }
 

@@ -94,6 +94,9 @@ class Segments {
   Pair* slots_of(const Entry& entry) const {
     return pool_.template at<Pair>(entry.offset + sizeof(SegmentHead));
   }
+  std::span<Pair> all_slots_of(const Entry& entry) const {
+    return {slots_of(entry), shape_.slots()};
+  }
   SegmentHead& head_of(const Entry& entry) const {
     return *pool_.template at<SegmentHead>(entry.offset);
   }
@@ -125,7 +128,7 @@ class Segments {
   /// Like for_each_near(), for all slots of a segment, those of its overflow last.
   template <class Visit>
   bool for_each_slot(const Entry& entry, Visit visit) const {
-    for (Pair& pair : std::span(slots_of(entry), shape_.slots())) {
+    for (Pair& pair : all_slots_of(entry)) {
       if (visit(pair)) return true;
     }
     for (Pair& pair : overflow_of(entry)) {

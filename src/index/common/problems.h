@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <perdix/error.h>
 #include <perdix/types.h>
 
 namespace perdix::detail::index {
@@ -25,5 +26,15 @@ class Problems {
  private:
   CheckReport& report_;
 };
+
+/// Calls check(), which throws where it cannot go on: that is a problem of the report.
+template <class Check>
+void as_problem(CheckReport& report, Check check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    Problems(report).expect(false, "{}", error.what());
+  }
+}
 
 }  // namespace perdix::detail::index

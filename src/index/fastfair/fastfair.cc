@@ -8,7 +8,7 @@
 #include "index/common/problems.h"
 #include "index/common/retry.h"
 #include "index/fastfair/check.h"
-#include "index/fastfair/destroy.h"
+#include "index/fastfair/owned.h"
 #include "index/fastfair/scan.h"
 
 namespace perdix::detail::index::fastfair {
@@ -60,7 +60,7 @@ void WordTree<K>::open_path(const FastFairOptions& options) {
 
 template <class K>
 void WordTree<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
-  destroy_tree<K>(pool, root, value_kind);
+  fastfair::destroy<K>(pool, root, value_kind);
 }
 
 // --- Lookups -------------------------------------------------------------------------------------
@@ -303,17 +303,15 @@ bool WordTree<K>::reclaim_space() noexcept {
 template <class K>
 CheckReport WordTree<K>::check() const {
   CheckReport report;
-  Problems problems(report);
-  try {
+  as_problem(report, [&] {
     buffers_.require_resumed();
     filling_.wait_for_thread();
     const epoch::Guard guard;
     TreeChecker<K>(descent_, buffers_, values(), head_, report).check();
-    problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
-                    report.pairs);
-  } catch (const Error& error) {
-    problems.expect(false, "{}", error.what());
-  }
+    Problems(report).expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+                            report.pairs);
+  });
+  audit(pool().allocator(), report, "F6", [&](Owned& owned) { walk(owned); });
   return report;
 }
 
@@ -321,19 +319,17 @@ template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
   buffers_.require_resumed();
   const epoch::Guard guard;
-  if (head_ != nullptr) visit(pool().offset(head_));
-  if (buffers_.get() != nullptr) buffers_->log().for_each_block(visit);
-  nodes().for_each([&](const Node& node) {
-    visit(nodes().offset(node));
-    if (meta_of(node).level > 0) return;  // the strings of inner nodes belong to leaves (F4)
-    if (Keys::blobs(node.low) != 0) visit(blob_offset(node.low));
-    const Run run = buffers_.all_pairs(node);
-    for (unsigned i = 0; i < run.size; ++i) {
-      const Entry& entry = run.entries[i];
-      if (Keys::blobs(entry.key) != 0) visit(blob_offset(entry.key));
-      if (values().blobs(entry.value) != 0) visit(blob_offset(entry.value));
-    }
-  });
+  ShownBlocks shown(visit);
+  walk(shown);
+}
+
+template <class K>
+void WordTree<K>::walk(Owned& owned) const {
+  // A copy does: only a drop changes it.
+  std::uint64_t word = head_ == nullptr ? pm::load(nodes().root_word()) : pool().offset(head_);
+  fastfair::walk<K>(
+      pool(), word, values(),
+      [&](Node& leaf) { walk_buffer<K>(values(), buffers_.of(leaf), owned); }, owned);
 }
 
 template <class K>

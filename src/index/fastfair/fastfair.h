@@ -3,7 +3,7 @@
 //
 //   fastfair.cc     lookups, put, insert, update, erase; opening; what a tree says of itself
 //   recovery.h      where an index begins, and its first leaf
-//   destroy.h       frees all of an index that is dropped
+//   owned.h         which blocks a tree owns; a drop frees them
 //
 // What it consists of, each with its invariants:
 //
@@ -46,6 +46,10 @@
 #include "index/fastfair/search.h"
 #include "index/fastfair/smo.h"
 #include "pool/index_handle.h"
+
+namespace perdix::detail::index {
+class Owned;
+}
 
 namespace perdix::detail::index::fastfair {
 
@@ -96,6 +100,9 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
 
   void for_each_block(const BlockVisitor& visit) const override;
   bool reclaim_space() noexcept override;
+
+  /// Tells of all blocks. Under a guard; writers are idle, and the tree is resumed.
+  void walk(Owned& owned) const;
 
   pool::PoolCore& pool() const final { return nodes().pool(); }
   const IndexInfo& info() const final { return handle_->info(); }

@@ -9,6 +9,7 @@
 
 #include "index/common/problems.h"
 #include "index/skiplist/buffers.h"
+#include "index/skiplist/owned.h"
 #include "index/skiplist/ways.h"
 #include "pool/open_index.h"
 
@@ -23,40 +24,26 @@ class ListChecker {
 
   /// Adds to the report what it finds, block by block. Throws corrupt where it cannot go on.
   void check(CheckReport& report) const {
-    ++report.blocks;
-    Problems(report).expect(allocated(nodes_.pool().offset(&nodes_.head()), node_bytes(kMaxHeight)),
-                            "the head lies in free memory (L6)");
     nodes_.for_each(0, [&](const Node& node) { check_node(node, report); });
     for (unsigned level = 1; level < kMaxHeight; ++level) check_level(level, report);
     if (ways_.are_cached()) check_path(report);
     if (buffers_ != nullptr) check_buffers(report);
   }
 
-  void for_each_block(const pool::BlockVisitor& visit) const {
-    visit(nodes_.pool().offset(&nodes_.head()));
-    const auto visit_blobs = [&](Word key, Word value) {
-      if (Keys::blobs(key) != 0) visit(blob_offset(key));
-      if (values_.blobs(value) != 0) visit(blob_offset(value));
-    };
+  /// Tells of all blocks of the list.
+  void walk(Owned& owned) const {
     if (buffers_ != nullptr) {
-      buffers_->buffers().log().for_each_block(visit);
-      for_each_buffer([&](const Node&, const Buffer& buffer) {
-        for (unsigned i = 0; i < buffer.size(); ++i) visit_blobs(buffer.key(i), buffer.value(i));
-      });
+      for_each_buffer(
+          [&](const Node&, const Buffer& buffer) { walk_buffer<K>(values_, &buffer, owned); });
     }
-    nodes_.for_each(0, [&](const Node& node) {
-      visit(nodes_.pool().offset(&node));
-      visit_blobs(node.key, node.value);
-    });
+    std::uint64_t word =
+        nodes_.pool().offset(&nodes_.head());  // a copy does: only a drop changes it
+    skiplist::walk<K>(nodes_.pool(), word, values_, owned);
   }
 
  private:
   using Keys = Codec<K>;
   using Buffer = typename RangeBuffers<K>::Buffer;
-
-  bool allocated(pm::Offset offset, std::uint64_t bytes) const {
-    return nodes_.pool().allocator().validate_block(offset, bytes);
-  }
 
   /// Calls visit(owner, buffer) for all buffers that owners have.
   template <class Visit>
@@ -72,9 +59,6 @@ class ListChecker {
   void check_node(const Node& node, CheckReport& report) const {
     Problems problems(report);
     const pm::Offset offset = nodes_.pool().offset(&node);
-    ++report.blocks;
-    problems.expect(allocated(offset, node_bytes(height_of(node))),
-                    "node {:#x} lies in free memory (L6)", offset);
     problems.expect(!is_erased(node), "node {:#x} is marked as erased (L5)", offset);
     if (!nodes_.keys().sound(node.key) || !values_.sound(node.value)) {
       problems.expect(false, "node {:#x} refers to a string that is not there (L6)", offset);
@@ -82,7 +66,6 @@ class ListChecker {
     }
     problems.expect(Keys::hash16_of_word(node.key) == Keys::hash16(nodes_.key_of(node)),
                     "node {:#x}: its key has another one's tag", offset);
-    report.blocks += Keys::blobs(node.key) + values_.blobs(node.value);
     problems.expect(!is_hollow(node) || buffers_ != nullptr,
                     "node {:#x} is hollow in a list without a log (L7)", offset);
     if (!is_hollow(node)) ++report.pairs;
@@ -139,7 +122,6 @@ class ListChecker {
         return;
       }
       const View<K> key = nodes_.keys().view(buffer.key(i));
-      report.blocks += Keys::blobs(buffer.key(i)) + values_.blobs(buffer.value(i));
       ++report.pairs;
       problems.expect((&owner == &nodes_.head() || nodes_.key_of(owner) < key) &&
                           (end == nullptr || key < nodes_.key_of(*end)),

@@ -8,8 +8,8 @@
 #include "index/common/problems.h"
 #include "index/common/retry.h"
 #include "index/skiplist/check.h"
-#include "index/skiplist/destroy.h"
 #include "index/skiplist/lookups.h"
+#include "index/skiplist/owned.h"
 #include "index/skiplist/range_lookups.h"
 #include "index/skiplist/range_writer.h"
 #include "index/skiplist/recovery.h"
@@ -46,7 +46,7 @@ void WordList<K>::open_buffers(const SkipListOptions& options) {
 
 template <class K>
 void WordList<K>::destroy(pool::PoolCore& pool, std::uint64_t& root, Kind value_kind) {
-  destroy_list<K>(pool, root, value_kind);
+  skiplist::destroy<K>(pool, root, value_kind);
 }
 
 // --- Lookups ---
@@ -189,16 +189,15 @@ IndexStats WordList<K>::stats() const {
 template <class K>
 CheckReport WordList<K>::check() const {
   CheckReport report;
-  Problems problems(report);
-  try {
+  const ListChecker<K> checker(ways_, values_, buffers_.get());
+  as_problem(report, [&] {
     require_resumed();
     const epoch::Guard guard;
-    ListChecker<K>(ways_, values_, buffers_.get()).check(report);
-    problems.expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
-                    report.pairs);
-  } catch (const Error& error) {
-    problems.expect(false, "{}", error.what());
-  }
+    checker.check(report);
+    Problems(report).expect(report.pairs == size(), "{} pairs are counted, {} are there", size(),
+                            report.pairs);
+  });
+  audit(pool().allocator(), report, "L6", [&](Owned& owned) { checker.walk(owned); });
   return report;
 }
 
@@ -206,7 +205,8 @@ template <class K>
 void WordList<K>::for_each_block(const BlockVisitor& visit) const {
   require_resumed();
   const epoch::Guard guard;
-  ListChecker<K>(ways_, values_, buffers_.get()).for_each_block(visit);
+  ShownBlocks shown(visit);
+  ListChecker<K>(ways_, values_, buffers_.get()).walk(shown);
 }
 
 template class WordList<std::uint64_t>;

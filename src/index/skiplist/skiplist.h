@@ -5,7 +5,7 @@
 //   skiplist.cc      the calls of an index, which choose between a list with write buffers and one
 //                    without; opening; what an index says of itself
 //   recovery.h       what happens on open: creation
-//   destroy.h        frees all of an index that is dropped
+//   owned.h          which blocks a list owns; a drop frees them
 //
 // What it consists of, from below:
 //

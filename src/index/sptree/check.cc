@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "index/common/problems.h"
+#include "index/sptree/owned.h"
 #include "index/sptree/replay.h"
 
 namespace perdix::detail::index::sptree {
@@ -25,7 +26,6 @@ void Checker<K>::check_pairs(const Node& node, CheckReport& report) const {
                       place);
       return;
     }
-    report.blocks += Keys::blobs(key_word) + parts_.leaves.values().blobs(value_word);
     const Key key = parts_.leaves.keys().view(key_word);
     seen.push_back(key);
     problems.expect(!(key < NodeBounds::view(node.low)) && node.covers(key),
@@ -81,9 +81,6 @@ void Checker<K>::check_node(const Node& node, CheckReport& report) const {
   const Leaf& leaf = *node.leaf();
   const pm::Offset offset = parts_.pool.offset(&leaf);
   const Node* next = parts_.nodes.next_of(node);
-  ++report.blocks;
-  problems.expect(parts_.pool.allocator().validate_block(offset, sizeof(Leaf)),
-                  "leaf {:#x} lies in free memory (L6)", offset);
   problems.expect(leaf.magic == kLeafMagic, "leaf {:#x} has no magic number", offset);
   problems.expect(
       successor_of(leaf) == (next == nullptr ? pm::kNull : parts_.pool.offset(next->leaf())),
@@ -104,7 +101,6 @@ void Checker<K>::check_node(const Node& node, CheckReport& report) const {
     problems.expect(false, "leaf {:#x}: its low bound is not there (L6)", offset);
     return;
   }
-  report.blocks += Keys::blobs(leaf.low);
   problems.expect(parts_.leaves.keys().view(leaf.low) == NodeBounds::view(node.low),
                   "leaf {:#x}: DRAM and PM disagree on the low bound (M1)", offset);
 }
@@ -115,7 +111,6 @@ template <class K>
 void Checker<K>::check_backup(CheckReport& report) const {
   Problems problems(report);
   const CheckReport own = parts_.backup->tree().check();
-  report.blocks += own.blocks;
   for (const std::string& problem : own.problems)
     problems.expect(false, "backup of the top layer: {}", problem);
   const Node* node = parts_.top.head();
@@ -155,7 +150,6 @@ CheckReport Checker<K>::check() const {
   Problems problems(report);
   problems.expect(parts_.pool.offset(parts_.top.head()->leaf()) == pm::load(root_.first),
                   "the root does not lead to the first leaf (L1)");
-  ++report.blocks;  // the root's
   if (parts_.buffers.log() != nullptr) parts_.buffers.log()->check(report);
   check_backup(report);
   check_top(report);
@@ -171,29 +165,24 @@ CheckReport Checker<K>::check() const {
   const auto counted = static_cast<std::uint64_t>(parts_.leaves.pairs());
   problems.expect(report.pairs == counted, "{} pairs are counted, {} are there", counted,
                   report.pairs);
+  audit(parts_.pool.allocator(), report, "L6", [&](Owned& owned) { walk(owned); });
   return report;
 }
 
 template <class K>
-void Checker<K>::for_each_block(const pool::BlockVisitor& visit) const {
-  const auto visit_words = [&](Word key, Word value) {
-    if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (parts_.leaves.values().blobs(value) != 0) visit(blob_offset(value));
+void Checker<K>::walk(Owned& owned) const {
+  const Node* node = parts_.top.head();
+  const auto walk_buffered = [&](Leaf& leaf) {
+    if (node == nullptr || node->leaf() != &leaf)
+      throw_bad_leaf(parts_.pool, parts_.pool.offset(&leaf), "is not the next one in DRAM");
+    const Buffer* const buffer = parts_.buffers.of(*node);
+    walk_buffer<K>(parts_.leaves.values(), buffer, owned);
+    const SlotSet slots = node->slots();
+    node = parts_.nodes.next_of(*node);
+    return slots;
   };
-  visit(parts_.pool.offset(&root_));
-  if (parts_.buffers.log() != nullptr) parts_.buffers.log()->for_each_block(visit);
-  parts_.backup->tree().for_each_block(visit);
-  for (const Node* node = parts_.top.head(); node != nullptr; node = parts_.nodes.next_of(*node)) {
-    visit(parts_.pool.offset(node->leaf()));
-    if (Keys::blobs(node->leaf()->low) != 0) visit(blob_offset(node->leaf()->low));
-    for (const unsigned slot : node->slots()) {
-      const Pair& pair = pair_at(*node->leaf(), slot);
-      visit_words(pair.key, pair.value);
-    }
-    const Buffer* buffer = parts_.buffers.of(*node);
-    for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
-      visit_words(buffer->key(i), buffer->value(i));
-  }
+  std::uint64_t word = parts_.pool.offset(&root_);  // a copy does: only a drop changes it
+  sptree::walk<K>(parts_.pool, word, parts_.leaves.values(), walk_buffered, owned);
 }
 
 template class Checker<std::uint64_t>;

@@ -8,9 +8,9 @@
 
 #include <perdix/types.h>
 
+#include "index/common/owned.h"
 #include "index/sptree/layout.h"
 #include "index/sptree/parts.h"
-#include "pool/open_index.h"
 
 namespace perdix::detail::index::sptree {
 
@@ -24,7 +24,8 @@ class Checker {
   Checker(const Parts<K>& parts, const Root& root) : parts_(parts), root_(root) {}
 
   CheckReport check() const;
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  /// Tells of all blocks of the index.
+  void walk(Owned& owned) const;
 
  private:
   using Buffer = typename NodeBuffers<K>::Buffer;

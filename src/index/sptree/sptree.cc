@@ -8,8 +8,8 @@
 #include "index/common/limits.h"
 #include "index/common/retry.h"
 #include "index/sptree/check.h"
-#include "index/sptree/destroy.h"
 #include "index/sptree/get_many.h"
+#include "index/sptree/owned.h"
 #include "index/sptree/recovery.h"
 #include "index/sptree/scan.h"
 #include "util/hash.h"
@@ -290,7 +290,8 @@ CheckReport WordTree<K>::check() const {
 
 template <class K>
 void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
-  with_checker([&](const Checker<K>& checker) { checker.for_each_block(visit); });
+  ShownBlocks shown(visit);
+  with_checker([&](const Checker<K>& checker) { checker.walk(shown); });
 }
 
 template class WordTree<std::uint64_t>;

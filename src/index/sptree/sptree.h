@@ -6,7 +6,7 @@
 //   get_many.h      batches of lookups
 //   scan.h          ordered iteration
 //   recovery.h      creation
-//   destroy.h       frees all of an index that is dropped
+//   owned.h         which blocks a tree owns; a drop frees them
 //
 // What it consists of (parts.h), each with its invariants:
 //
