@@ -93,6 +93,13 @@ BUGS = [
         "version().erase_folded()",
         UNIT,
     ),
+    drop_part(
+        "elf_table: a drop of which only the root is left never ends",
+        ELF_TABLE_OWNED,
+        "if (pm::load(root.generations[current_of(root)]) != pm::kNull) free_spare",
+        "if (pm::load(root.generations[current_of(root)]) != pm::kNull) ",
+        ELF_TABLE,
+    ),
     Bug(
         "elf_table: the blocks of a generation leak",
         ELF_TABLE_OWNED,

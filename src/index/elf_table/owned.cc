@@ -57,7 +57,8 @@ void free_spare(pool::PoolCore& pool, Root& root) {
 void free_all(pool::PoolCore& pool, std::uint64_t& root_word) {
   if (pm::load(root_word) == pm::kNull) return;
   Root& root = checked_root(pool, pm::load(root_word));
-  free_spare(pool, root);
+  // A drop that was interrupted may have freed the current generation, and the spare one before.
+  if (pm::load(root.generations[current_of(root)]) != pm::kNull) free_spare(pool, root);
   free_generation(pool, root, current_of(root), pm::kNull);
   DroppedBlocks dropped(pool.allocator());
   walk_root(root, root_word, dropped);
