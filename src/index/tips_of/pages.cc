@@ -287,8 +287,16 @@ void Pages::add_extent(std::uint64_t pages) {
   protected_ = true;
 }
 
-void Pages::for_each_block(const pool::BlockVisitor& visit) const {
-  for (const Range& range : ranges_) visit(pool_.offset(range.extent));
+void Pages::walk(std::uint64_t& root_word, Owned& owned) const {
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    const pm::Offset next =
+        i + 1 < ranges_.size() ? pool_.offset(ranges_[i + 1].extent) : pm::kNull;
+    owned.release(
+        pm::set_word(header_.first, next),
+        OwnedBlocks(pool_.offset(ranges_[i].extent), block_bytes(ranges_[i].pages), "an extent"));
+  }
+  owned.release(pm::set_word(root_word, pm::kNull),
+                OwnedBlocks(pool_.offset(&header_), sizeof header_, "a header"));
 }
 
 }  // namespace perdix::detail::index::tips_of
