@@ -2,7 +2,6 @@
 
 from bug import (
     ELF,
-    ELF_BLOCKS,
     ELF_BUILD,
     ELF_COUNTER,
     ELF_DEAD_ROWS,
@@ -12,6 +11,7 @@ from bug import (
     ELF_IMAGE,
     ELF_LISTS,
     ELF_OUTLINE,
+    ELF_OWNED,
     ELF_RECOVERY,
     ELF_REPLACEMENT,
     ELF_SEARCH,
@@ -135,7 +135,7 @@ BUGS = [
     # --- Freeing ---
     swap_part(
         "elf: an unfinished table gives the segments of the other one back",
-        ELF_BLOCKS,
+        ELF_OWNED,
         "return pm::load",
         "spare.segments",
         "current.magic",
@@ -144,20 +144,20 @@ BUGS = [
     ),
     Bug(
         "elf: the segments of a table that was replaced are lost",
-        ELF_BLOCKS,
-        "  free_segments(pool, table, end);\n",
-        "  (void)end;\n",
+        ELF_OWNED,
+        "  if (first != end) walk_list",
+        "  if (first != end && !({planted} && owned.drops())) walk_list",
         ELF,
     ),
     Bug(
         "elf: a table's block is given back before the blocks that it leads to",
-        ELF_BLOCKS,
-        "  free_block(pool, table.dead);\n"
-        "  free_block(pool, table.first_list);\n"
-        "  free_block(pool, word);\n",
-        "  free_block(pool, word);\n"
-        "  free_block(pool, table.dead);\n"
-        "  free_block(pool, table.first_list);\n",
+        ELF_OWNED,
+        "  walk_block(table.dead, bits, \"a block of bits of dead rows\", owned);\n"
+        "  walk_block(table.first_list, sizeof(FirstList), \"a first list\", owned);\n",
+        "  if (owned.drops()) walk_block(word, sizeof table, \"a table\", owned);\n"
+        "  walk_block(table.dead, bits, \"a block of bits of dead rows\", owned);\n"
+        "  walk_block(table.first_list, sizeof(FirstList), \"a first list\", owned);\n"
+        "  if (owned.drops()) return;\n",
         ELF,
     ),
     # --- Queries ---

@@ -5,6 +5,7 @@ from bug import (
     ELF_TABLE_BLOCKS,
     ELF_TABLE_BUILD,
     ELF_TABLE_CALLS,
+    ELF_TABLE_OWNED,
     ELF_TABLE_RECOVERY,
     ELF_TABLE_SOURCE,
     ELF_TABLE_VERSION,
@@ -38,9 +39,10 @@ BUGS = [
     ),
     Bug(
         "elf_table: a generation's own block is freed before those that it leads to",
-        ELF_TABLE_BLOCKS,
-        "  elf::Table::destroy(pool, generation.elf);\n",
-        "  free_block(pool, word);\n  elf::Table::destroy(pool, generation.elf);\n",
+        ELF_TABLE_OWNED,
+        "  elf::walk(pool, generation.elf, owned);\n",
+        "  if (owned.drops()) walk_block(word, 0, \"a generation\", owned);\n"
+        "  elf::walk(pool, generation.elf, owned);\n",
         ELF_TABLE,
     ),
     Bug(
@@ -80,7 +82,7 @@ BUGS = [
     ),
     drop_part(
         "elf_table: a generation that goes takes the inserted rows of the other one along",
-        ELF_TABLE_BLOCKS,
+        ELF_TABLE_OWNED,
         "if (pm::load(generation.inserted) != kept)",
         "if (pm::load(generation.inserted) != kept) ",
         ELF_TABLE,
@@ -91,15 +93,24 @@ BUGS = [
         "version().erase_folded()",
         UNIT,
     ),
-    drop(
+    drop_part(
+        "elf_table: a drop of which only the root is left never ends",
+        ELF_TABLE_OWNED,
+        "if (pm::load(root.generations[current_of(root)]) != pm::kNull) free_spare",
+        "if (pm::load(root.generations[current_of(root)]) != pm::kNull) ",
+        ELF_TABLE,
+    ),
+    Bug(
         "elf_table: the blocks of a generation leak",
-        ELF_TABLE_BLOCKS,
-        "session.free(pm::load(word))",
+        ELF_TABLE_OWNED,
+        "  owned.release(pm::set_word(word, pm::kNull), OwnedBlocks(block, bytes, what));\n",
+        "  const OwnedBlocks blocks(block, bytes, what);\n"
+        "  owned.release(pm::set_word(word, pm::kNull), owned.drops() ? OwnedBlocks() : blocks);\n",
         ELF_TABLE,
     ),
     drop(
         "elf_table: the inserted rows of a generation leak",
-        ELF_TABLE_BLOCKS,
+        ELF_TABLE_OWNED,
         "InsertedRows::destroy",
         ELF_TABLE,
     ),

@@ -6,13 +6,13 @@ from bug import (
     ELIM_BITS,
     ELIM_CHANGES,
     ELIM_COLD,
-    ELIM_DESTROY,
     ELIM_FLUSH,
     ELIM_FOR_EACH,
     ELIM_GROWING,
     ELIM_LOGS,
     ELIM_MORE,
     ELIM_MORE_UNIT,
+    ELIM_OWNED,
     ELIM_PARTS_UNIT,
     ELIM_PUT,
     ELIM_RELOCATE,
@@ -78,7 +78,7 @@ BUGS = [
     ),
     Bug(
         "elimda: a drop looks for copies without the seed",
-        ELIM_DESTROY,
+        ELIM_OWNED,
         "    const KeyHash hash = store_.words.hash_of_word(pm::load(pair.key));\n",
         "    const KeyHash hash = {planted} ? "
         "Hasher(0)(store_.words.keys().view(pm::load(pair.key))) : "

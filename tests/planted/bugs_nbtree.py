@@ -2,7 +2,6 @@
 
 from bug import (
     NB,
-    NB_CHECK,
     NB_COLD,
     NB_LEDGER,
     NB_PAIRS,
@@ -136,8 +135,8 @@ BUGS = [
     ),
     drop(
         "nbtree: a check of the pool counts what closing the index frees",
-        NB_CHECK,
-        "upkeep_.reserve",
+        NB_TREE,
+        "upkeep_->reserve.give_up",
         NB,
     ),
 ]

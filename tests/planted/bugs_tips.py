@@ -563,7 +563,7 @@ BUGS = [
     drop(
         "tips: the reserve of an index without its plug-in is not checked",
         FRAMEWORK,
-        "reserve.for_each_block",
+        "reserve.walk",
         (unit(USER_TEST, "UserPlugin.HasItsLogsCheckedWhereItIsUnknown"),),
     ),
     # --- Plug-ins that break rules ---

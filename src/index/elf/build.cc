@@ -10,9 +10,9 @@
 
 #include "epoch/reclaimer.h"
 #include "index/common/retry.h"
-#include "index/elf/blocks.h"
 #include "index/elf/builder.h"
 #include "index/elf/elf.h"
+#include "index/elf/owned.h"
 #include "index/elf/replacement.h"
 #include "index/elf/turn.h"
 #include "index/elf/walk.h"

@@ -6,8 +6,8 @@
 #include <perdix/error.h>
 
 #include "index/common/problems.h"
-#include "index/elf/blocks.h"
 #include "index/elf/elf.h"
+#include "index/elf/owned.h"
 #include "index/elf/walk.h"
 
 namespace perdix::detail::index::elf {
@@ -96,21 +96,8 @@ class ListCheck {
   Row before_;
 };
 
-/// The blocks that a version needs have their sizes; those of lists have any (L2).
-void check_sizes(pool::PoolCore& pool, const Root& root, const Version& version,
-                 Problems& problems) {
-  const alloc::Calloc& allocator = pool.allocator();
-  const auto expect = [&](pm::Offset block, std::uint64_t bytes, std::string_view what) {
-    problems.expect(allocator.validate_block(block, bytes),
-                    "the block {:#x} for {} is not allocated, or too small", block, what);
-  };
-  const TableLayout& table = version.table();
-  expect(pool.offset(&table), sizeof table + pm::load(table.slots) * 8, "a table");
-  if (version.tids() > 0) {
-    expect(pm::load(table.dead), DeadRows::words_for(version.tids()) * 8, "the bits of dead rows");
-  }
+void check_segments(const Version& version, Problems& problems) {
   for (Segment* s = version.segments(); s != nullptr; s = s->next.load(std::memory_order_acquire)) {
-    expect(s->offset(), Segment::bytes_for(root), "a segment");
     problems.expect(pm::load(s->layout().count) == s->visible(), "the segment at {:#x} is torn",
                     s->offset());
   }
@@ -124,10 +111,11 @@ CheckReport Table::check() const {
   Problems problems(report);
   try {
     const epoch::Guard guard;
-    check_sizes(pool(), *root_, version(), problems);
+    audit(pool().allocator(), report, "L7",
+          [&](Owned& owned) { walk(pool(), handle_.root(), owned); });
+    check_segments(version(), problems);
     ListCheck(version(), dimensions_, dead_rows_, problems).run();
     report.pairs = size();
-    for_each_block([&](pm::Offset) { ++report.blocks; });
   } catch (const Error& error) {
     if (error.code() != Errc::corrupt) throw;
     problems.expect(false, "{}", error.what());
@@ -136,7 +124,8 @@ CheckReport Table::check() const {
 }
 
 void Table::for_each_block(const pool::BlockVisitor& visit) const {
-  if (root_ != nullptr) for_each_block_of(pool(), pm::load(handle_.root()), visit);
+  ShownBlocks shown(visit);
+  walk(pool(), handle_.root(), shown);
 }
 
 /// Blocks of a version have no size any more, and the words that lead to them are 0, when a build

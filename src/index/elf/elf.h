@@ -11,7 +11,7 @@
 //   erased_points.h    what counts subtract
 //   version.h          what a query reads; current_version.h: the newest, and its cache
 //   stream.h           a query whose visitor takes its time
-//   blocks.h           all blocks; freeing them
+//   owned.h            who owns which blocks; freeing them
 //   caches/            lists in DRAM: cache.h has the parts
 //   elf.cc             queries; insert, erase
 //   build.cc           build and compact

@@ -16,6 +16,9 @@
 //   L6. Segments are a chain. Only the last one may be empty or have room. The first row of a
 //       segment has the TID behind the last row of the segment before; the first row of the first
 //       segment has the TID `tids`.
+//   L7. Root, tables, segments, and what the words of a table lead to, are one allocated block
+//   each,
+//       large enough for what it holds.
 //
 // Nodes, in 4-byte words (node.h has the codes):
 //   list       count | wide << 31, values[count], then pointers[count] of one word each, or two if

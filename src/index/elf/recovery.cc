@@ -6,8 +6,8 @@
 #include <perdix/error.h>
 
 #include "alloc/session.h"
-#include "index/elf/blocks.h"
 #include "index/elf/elf.h"
+#include "index/elf/owned.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elf {
@@ -99,6 +99,9 @@ void Table::open_segments(Version& version) {
   }
 }
 
-void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) { free_all(pool, root); }
+void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) {
+  DroppedBlocks dropped(pool.allocator());
+  walk(pool, root, dropped);
+}
 
 }  // namespace perdix::detail::index::elf

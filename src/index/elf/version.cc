@@ -1,5 +1,6 @@
 #include "index/elf/version.h"
 
+#include "index/elf/shape.h"
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elf {
@@ -26,6 +27,15 @@ std::uint64_t* checked_dead(pool::PoolCore& pool, const TableLayout& table) {
 }
 
 }  // namespace
+
+Root& checked_root(const pool::PoolCore& pool, pm::Offset offset) {
+  const auto valid = [](const Root& root) {
+    return pm::load(root.magic) == kRootMagic && root.dimensions >= 1 &&
+           root.dimensions <= kMaxDimensions && elf::valid({root.slot_shift, root.segment_rows}) &&
+           pm::load(root.current) <= 1;
+  };
+  return pool::checked<Root>(pool, offset, "a root", valid);
+}
 
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset) {
   const auto valid = [&](const TableLayout& table) {

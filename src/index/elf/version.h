@@ -90,6 +90,9 @@ auto with_source(const Version& version, const Use& use) {
   return use(version.lists(), source);
 }
 
+/// The Root at an offset. Throws corrupt.
+Root& checked_root(const pool::PoolCore& pool, pm::Offset offset);
+
 /// The table at an offset, which may be one that an unfinished build left. Throws corrupt.
 TableLayout& checked_table(const pool::PoolCore& pool, pm::Offset offset);
 

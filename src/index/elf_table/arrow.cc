@@ -220,7 +220,7 @@ const char* format_of(ElfType type) {
 /// What a structure owns, which its release frees. Children are released before, unless their user
 /// has moved them out: then their own release is null here.
 template <class Structure>
-struct Owned {
+struct Parts {
   std::vector<Structure> children;
   std::vector<Structure*> pointers;
   std::vector<std::string> texts;
@@ -230,8 +230,8 @@ struct Owned {
 
 template <class Structure>
 void release(Structure* structure) {
-  const std::unique_ptr<Owned<Structure>> owned(
-      static_cast<Owned<Structure>*>(structure->private_data));
+  const std::unique_ptr<Parts<Structure>> owned(
+      static_cast<Parts<Structure>*>(structure->private_data));
   for (Structure& child : owned->children) {
     if (child.release != nullptr) child.release(&child);
   }
@@ -240,7 +240,7 @@ void release(Structure* structure) {
 
 /// Gives a structure what it owns, with room for `children` children, which the caller makes.
 template <class Structure>
-void own(Structure& structure, std::unique_ptr<Owned<Structure>> owned, std::size_t children) {
+void own(Structure& structure, std::unique_ptr<Parts<Structure>> owned, std::size_t children) {
   owned->children.resize(children);
   for (Structure& child : owned->children) owned->pointers.push_back(&child);
   structure.n_children = static_cast<std::int64_t>(children);
@@ -250,7 +250,7 @@ void own(Structure& structure, std::unique_ptr<Owned<Structure>> owned, std::siz
 }
 
 void make_schema(ArrowSchema& schema, std::string name, std::string format, std::size_t children) {
-  auto owned = std::make_unique<Owned<ArrowSchema>>();
+  auto owned = std::make_unique<Parts<ArrowSchema>>();
   owned->texts = {std::move(format), std::move(name)};
   schema.format = owned->texts[0].c_str();
   schema.name = owned->texts[1].c_str();
@@ -259,7 +259,7 @@ void make_schema(ArrowSchema& schema, std::string name, std::string format, std:
 
 void make_array(ArrowArray& array, std::uint64_t rows, std::vector<const void*> buffers,
                 std::shared_ptr<void> data, std::size_t children) {
-  auto owned = std::make_unique<Owned<ArrowArray>>();
+  auto owned = std::make_unique<Parts<ArrowArray>>();
   owned->buffers = std::move(buffers);
   owned->data = std::move(data);
   array.length = static_cast<std::int64_t>(rows);

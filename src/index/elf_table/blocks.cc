@@ -4,9 +4,6 @@
 #include <string>
 
 #include "alloc/session.h"
-#include "index/elf/elf.h"
-#include "index/elf_table/version.h"
-#include "index/fastfair/fastfair.h"
 #include "pm/access.h"
 
 namespace perdix::detail::index::elf_table {
@@ -19,19 +16,6 @@ constexpr std::uint64_t bytes_of_generation(std::uint64_t columns) {
   return sizeof(GenerationLayout) + columns * sizeof(ColumnLayout);
 }
 
-/// Of one that is there.
-std::uint64_t bytes_of_generation(const GenerationLayout& generation, std::uint64_t columns) {
-  return bytes_of_generation(columns) -
-         (is_of_first_format(generation) ? sizeof generation - kFirstGenerationBytes : 0);
-}
-
-void free_block(pool::PoolCore& pool, std::uint64_t& word) {
-  if (pm::load(word) == pm::kNull) return;
-  alloc::Session session = pool.allocator().session();
-  session.free(pm::load(word));
-  session.commit(pm::set_word(word, pm::kNull));
-}
-
 /// Fills the block of a generation that nothing leads to yet.
 GenerationLayout& write_generation(pool::PoolCore& pool, pm::Offset block, std::uint64_t columns) {
   auto& generation = *pool.at<GenerationLayout>(block);
@@ -42,24 +26,6 @@ GenerationLayout& write_generation(pool::PoolCore& pool, pm::Offset block, std::
   // The commit fences.
   pool.pm().flush(&generation, bytes_of_generation(columns));
   return generation;
-}
-
-/// The generation's own block last: it leads to all others. `kept`: the word of a tree that belongs
-/// to another generation.
-void free_generation(pool::PoolCore& pool, std::uint64_t& word, std::uint64_t columns,
-                     std::uint64_t kept = pm::kNull) {
-  if (pm::load(word) == pm::kNull) return;
-  GenerationLayout& generation = checked_generation(pool, pm::load(word), columns);
-  elf::Table::destroy(pool, generation.elf);
-  if (pm::load(generation.inserted) != kept) InsertedRows::destroy(pool, generation.inserted);
-  for (std::uint64_t i = 0; i < columns; ++i) {
-    ColumnLayout& column = columns_of(generation)[i];
-    free_block(pool, column.codes);
-    free_block(pool, column.keys);
-    free_block(pool, column.bytes);
-  }
-  if (!is_of_first_format(generation)) free_block(pool, generation.numbers);
-  free_block(pool, word);
 }
 
 }  // namespace
@@ -89,7 +55,7 @@ GenerationLayout& checked_generation(const pool::PoolCore& pool, pm::Offset offs
     const std::uint64_t magic = pm::load(generation.magic);
     if (magic != kGenerationMagic && magic != kFirstGenerationMagic) return false;
     return pm::load(generation.tids) <= Elf::kMaxRows && rows_of(generation) <= Elf::kMaxRows &&
-           pool.contains(offset, bytes_of_generation(generation, columns));
+           pool.contains(offset, bytes_of(generation, columns));
   };
   return pool::checked<GenerationLayout>(pool, offset, "a generation of an ElfTable", valid);
 }
@@ -132,38 +98,6 @@ void add_block(pool::PoolCore& pool, std::uint64_t& word, std::span<const std::b
     pool.pm().persist(to + begin, bytes);
   }
   session.commit(pm::set_word(word, block));
-}
-
-void free_spare(pool::PoolCore& pool, Root& root) {
-  const GenerationLayout& current =
-      checked_generation(pool, pm::load(root.generations[current_of(root)]), root.columns);
-  free_generation(pool, root.generations[1 - current_of(root)], root.columns,
-                  pm::load(current.inserted));
-}
-
-void free_all(pool::PoolCore& pool, std::uint64_t& root_word) {
-  if (pm::load(root_word) == pm::kNull) return;
-  Root& root = checked_root(pool, pm::load(root_word));
-  free_spare(pool, root);
-  free_generation(pool, root.generations[current_of(root)], root.columns);
-  free_block(pool, root_word);
-}
-
-void for_each_own_block(const pool::PoolCore& pool, const Root& root, unsigned number,
-                        const pool::BlockVisitor& visit) {
-  const auto show = [&](pm::Offset block) {
-    if (block != pm::kNull) visit(block);
-  };
-  const pm::Offset block = pm::load(root.generations[number]);
-  GenerationLayout& generation = checked_generation(pool, block, root.columns);
-  visit(block);
-  for (std::uint64_t i = 0; i < root.columns; ++i) {
-    const ColumnLayout& column = columns_of(generation)[i];
-    show(pm::load(column.codes));
-    show(pm::load(column.keys));
-    show(pm::load(column.bytes));
-  }
-  show(numbers_of(generation));
 }
 
 }  // namespace perdix::detail::index::elf_table

@@ -1,9 +1,5 @@
-// The blocks of an ElfTable: making them, walking over them, and freeing them so that a crash in
-// between is continued by the next call.
-//
-// A block is made and freed by an allocator session whose commit sets or clears the word that leads
-// to it. So each word leads to an allocated block, or is 0, at every moment, and the blocks of an
-// unfinished build are reached from the generation word that does not count.
+// The blocks of an ElfTable: what they hold, and making them. A block is made by an allocator
+// session whose commit sets the word that leads to it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +12,6 @@
 #include "pm/access.h"
 #include "pm/offset.h"
 #include "pool/checked.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::elf_table {
@@ -35,10 +30,18 @@ inline bool is_of_first_format(const GenerationLayout& generation) {
   return pm::load(generation.magic) == kFirstGenerationMagic;
 }
 
+inline std::size_t head_bytes(const GenerationLayout& generation) {
+  return is_of_first_format(generation) ? kFirstGenerationBytes : sizeof generation;
+}
+
+/// Of the block of a generation with this many columns.
+inline std::uint64_t bytes_of(const GenerationLayout& generation, std::uint64_t columns) {
+  return head_bytes(generation) + columns * sizeof(ColumnLayout);
+}
+
 inline ColumnLayout* columns_of(GenerationLayout& generation) {
-  const std::size_t head =
-      is_of_first_format(generation) ? kFirstGenerationBytes : sizeof generation;
-  return reinterpret_cast<ColumnLayout*>(reinterpret_cast<std::byte*>(&generation) + head);
+  return reinterpret_cast<ColumnLayout*>(reinterpret_cast<std::byte*>(&generation) +
+                                         head_bytes(generation));
 }
 
 /// How many slots a generation has, and the block of their TIDs.
@@ -69,17 +72,5 @@ GenerationLayout& add_generation(pool::PoolCore& pool, std::uint64_t& word, std:
 
 /// Makes a block of these contents behind a word that is 0, durably. Nothing if there are none.
 void add_block(pool::PoolCore& pool, std::uint64_t& word, std::span<const std::byte> contents);
-
-/// Frees the generation that does not count, if there is one (T1), but not a tree that belongs to
-/// the other one (T7). No caller may have it open.
-void free_spare(pool::PoolCore& pool, Root& root);
-
-/// Frees everything that the root word leads to, and clears it.
-void free_all(pool::PoolCore& pool, std::uint64_t& root_word);
-
-/// Shows the blocks of generation `number`, 0 or 1, but not those of its Elf and its tree. Throws
-/// corrupt.
-void for_each_own_block(const pool::PoolCore& pool, const Root& root, unsigned number,
-                        const pool::BlockVisitor& visit);
 
 }  // namespace perdix::detail::index::elf_table

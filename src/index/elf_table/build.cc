@@ -12,6 +12,7 @@
 #include "index/elf/turn.h"
 #include "index/elf_table/blocks.h"
 #include "index/elf_table/elf_table.h"
+#include "index/elf_table/owned.h"
 #include "index/elf_table/row_source.h"
 #include "pm/access.h"
 

@@ -8,6 +8,7 @@
 #include "index/common/problems.h"
 #include "index/elf_table/blocks.h"
 #include "index/elf_table/elf_table.h"
+#include "index/elf_table/owned.h"
 #include "index/elf_table/record.h"
 #include "pm/access.h"
 
@@ -21,31 +22,18 @@ void add(CheckReport& report, const CheckReport& of_part, std::string_view part)
     problems.expect(false, "{}: {}", part, problem);
 }
 
-/// The blocks of a generation have their sizes.
-void check_sizes(pool::PoolCore& pool, const Root& root, const Schema& schema, Problems& problems) {
-  const alloc::Calloc& allocator = pool.allocator();
-  const auto expect = [&](pm::Offset block, std::uint64_t bytes, std::string_view what) {
-    if (bytes == 0) {
-      problems.expect(block == pm::kNull, "there is a block {:#x} for no {}", block, what);
-    } else {
-      problems.expect(allocator.validate_block(block, bytes),
-                      "the block {:#x} for {} is not allocated, or too small", block, what);
-    }
-  };
-  const pm::Offset block = pm::load(root.generations[current_of(root)]);
-  GenerationLayout& generation = checked_generation(pool, block, schema.size());
-  expect(pool.offset(&root), sizeof root + root.schema_bytes, "a root");
-  const std::byte* const end =
-      reinterpret_cast<const std::byte*>(columns_of(generation) + schema.size());
-  expect(block, static_cast<std::uint64_t>(end - reinterpret_cast<const std::byte*>(&generation)),
-         "a generation");
-  if (numbers_of(generation) != pm::kNull)
-    expect(numbers_of(generation), rows_of(generation) * sizeof(std::uint32_t), "numbers of rows");
+/// The current generation has a block of codes or words only where it has some.
+void check_columns(const pool::PoolCore& pool, const Root& root, const Schema& schema,
+                   Problems& problems) {
+  GenerationLayout& generation =
+      checked_generation(pool, pm::load(root.generations[current_of(root)]), schema.size());
   for (std::size_t i = 0; i < schema.size(); ++i) {
     const ColumnLayout& column = columns_of(generation)[i];
     const std::uint64_t words = pm::load(column.words);
-    expect(pm::load(column.codes), rows_of(generation) * sizeof(std::uint32_t), "codes");
-    expect(pm::load(column.keys), words * sizeof(std::uint64_t), "a dictionary");
+    problems.expect(rows_of(generation) > 0 || pm::load(column.codes) == pm::kNull,
+                    "column '{}' has codes, and there are no rows", schema[i].name);
+    problems.expect(words > 0 || pm::load(column.keys) == pm::kNull,
+                    "column '{}' has a dictionary without words", schema[i].name);
     problems.expect(words == 0 || has_dictionary(schema[i].type),
                     "column '{}' has a dictionary, and needs none", schema[i].name);
   }
@@ -139,13 +127,6 @@ void check_inserted(const Version& version, const Schema& schema, Problems& prob
   });
 }
 
-/// The blocks of one of the two generations, which is open, but not those of its tree.
-void show_generation(const pool::PoolCore& pool, const Root& root, unsigned number,
-                     const Version& version, const pool::BlockVisitor& visit) {
-  for_each_own_block(pool, root, number, visit);
-  version.elf().for_each_block(visit);
-}
-
 }  // namespace
 
 CheckReport Table::check() const {
@@ -154,7 +135,9 @@ CheckReport Table::check() const {
   Problems problems(report);
   try {
     const Pin version(*this);
-    check_sizes(pool(), *root_, schema_, problems);
+    AuditedBlocks audited(pool().allocator(), report, "T8");
+    as_problem(report, [&] { walk(audited); });
+    check_columns(pool(), *root_, schema_, problems);
     add(report, version->elf().check(), "its Elf");
     add(report, version->inserted().check(), "its inserted rows");
     for (unsigned i = 0; i < schema_.size(); ++i)
@@ -163,7 +146,6 @@ CheckReport Table::check() const {
     if (report.ok()) RowCheck(*version, problems).run();
     check_inserted(*version, schema_, problems);
     report.pairs = size();
-    for_each_block([&](pm::Offset) { ++report.blocks; });
   } catch (const Error& error) {
     if (error.code() != Errc::corrupt) throw;
     problems.expect(false, "{}", error.what());
@@ -171,17 +153,27 @@ CheckReport Table::check() const {
   return report;
 }
 
-void Table::for_each_block(const pool::BlockVisitor& visit) const {
+/// Of the generations that are open: the opening has freed what else there was.
+void Table::walk(Owned& owned) const {
   if (root_ == nullptr) return;
-  visit(pool().offset(root_));
   const Pin current(*this);
   const Pin replaced = Pin::replaced(*this);
-  show_generation(pool(), *root_, current.number(), *current, visit);
-  current->inserted().for_each_block(visit);
+  const auto tell = [&](pm::Offset block) {
+    owned.release({}, OwnedBlocks(block, 1, "a block of inserted rows"));
+  };
   // A build may have ended between the two pins.
-  if (!replaced || replaced.number() == current.number()) return;
-  show_generation(pool(), *root_, replaced.number(), *replaced, visit);
-  if (&replaced->inserted() != &current->inserted()) replaced->inserted().for_each_block(visit);
+  if (replaced && replaced.number() != current.number()) {
+    if (&replaced->inserted() != &current->inserted()) replaced->inserted().for_each_block(tell);
+    walk_generation(pool(), *root_, replaced.number(), owned);
+  }
+  current->inserted().for_each_block(tell);
+  walk_generation(pool(), *root_, current.number(), owned);
+  walk_root(*root_, handle_.root(), owned);
+}
+
+void Table::for_each_block(const pool::BlockVisitor& visit) const {
+  ShownBlocks shown(visit);
+  walk(shown);
 }
 
 ElfTableStats Table::table_stats() const {

@@ -7,7 +7,8 @@
 //   dictionary.h          a dictionary in PM
 //   condition.h, query.h  conditions as ranges of keys, then as boxes of the Elf
 //   version.h             an open generation
-//   blocks.h              all blocks; freeing them
+//   blocks.h              what blocks hold; making them
+//   owned.h               who owns which blocks; freeing them
 //   elf_table.cc          queries, insert, erase
 //   recovery.cc           what happens on open: creation; and on drop
 //   build.cc              build and compact
@@ -48,6 +49,7 @@
 
 #include <perdix/elf_table.h>
 
+#include "index/common/owned.h"
 #include "index/elf/delta_limit.h"
 #include "index/elf/erased_meanwhile.h"
 #include "index/elf/shape.h"
@@ -122,6 +124,9 @@ class Table final : public pool::OpenIndex {
   bool erase_listed(Tid tid);
   bool erase_inserted(Tid tid);
   std::uint64_t inserted_rows() const;
+
+  // check.cc
+  void walk(Owned& owned) const;
 
   // build.cc
   template <class Make>

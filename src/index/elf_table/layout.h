@@ -20,6 +20,9 @@
 //   T7. `inserted` leads to the head of a tree (index/fastfair/layout.h), or is 0 while the
 //       generation is being made. Two generations lead to the same head if one is made, or was
 //       made, by a compact of the other. The tree belongs to the generation that counts.
+//   T8. Root, generations, and what the words of a generation lead to, are one allocated block
+//   each,
+//       large enough for what it holds.
 //
 // So a dictionary never changes, and it belongs to the codes beside it: one store of `current`
 // replaces both.

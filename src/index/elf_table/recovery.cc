@@ -7,6 +7,7 @@
 #include "index/common/retry.h"
 #include "index/elf_table/blocks.h"
 #include "index/elf_table/elf_table.h"
+#include "index/elf_table/owned.h"
 #include "pm/access.h"
 
 namespace perdix::detail::index::elf_table {

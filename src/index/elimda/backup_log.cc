@@ -20,7 +20,7 @@ BackupLog::~BackupLog() {
   for (auto& block : blocks_) delete block.load();
 }
 
-pm::Offset BackupLog::checked_chunk(pm::Offset offset) const {
+pm::Offset BackupLog::next_chunk(pm::Offset offset) const {
   if (!pool_.contains(offset, kChunkBytes) || offset % 64 != 0)
     pool::throw_corrupt(pool_, "a chunk", offset);
   const auto& head = *pool_.at<ChunkHead>(offset);
@@ -33,7 +33,7 @@ void BackupLog::open() {
   std::vector<pm::Offset> found;
   for (pm::Offset at = pm::load(root_.chunks); at != pm::kNull;) {
     found.push_back(at);
-    at = checked_chunk(at);
+    at = next_chunk(at);
     // A damaged list may lead round in a circle.
     if (found.size() > pool_.size() / kChunkBytes) pool::throw_corrupt(pool_, "a chunk", at);
   }
@@ -116,12 +116,12 @@ void BackupLog::unlink(Chunk& chunk) {
   const pm::Offset offset = pool_.offset(chunk.words) - sizeof(ChunkHead);
   std::uint64_t* link = &root_.chunks;
   while (pm::load(*link) != offset) {
-    checked_chunk(pm::load(*link));
+    next_chunk(pm::load(*link));
     link = &pool_.at<ChunkHead>(pm::load(*link))->next;
   }
   alloc::Session session = pool_.allocator().session();
   session.free(offset);
-  session.commit(pm::set_word(*link, checked_chunk(offset)));
+  session.commit(pm::set_word(*link, next_chunk(offset)));
   chunk.gone.store(true);
   gone_count_.fetch_add(1);
 }
@@ -234,10 +234,6 @@ UnitWord BackupLog::word_that_counts(Unit unit) const {
   const auto found = std::find_if(all.begin(), all.end(), counts);
   assert(found != all.end());
   return UnitWord::unpack(pm::load(*found));
-}
-
-void BackupLog::for_each_block(const pool::BlockVisitor& visit) const {
-  for (pm::Offset at = pm::load(root_.chunks); at != pm::kNull; at = checked_chunk(at)) visit(at);
 }
 
 unsigned BackupLog::used_units() const {

@@ -36,7 +36,6 @@
 #include "index/elimda/shape.h"
 #include "pm/access.h"
 #include "pm/change.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 #include "util/spin_lock.h"
 
@@ -123,7 +122,8 @@ class BackupLog {
   unsigned chunks() const {  ///< that are not gone
     return chunk_count_.load(std::memory_order_acquire) - gone_count_.load();
   }
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  /// The chunk before one, in PM. Throws corrupt.
+  pm::Offset next_chunk(pm::Offset chunk) const;
 
   /// Bytes of DRAM.
   std::size_t bytes() const;
@@ -160,7 +160,6 @@ class BackupLog {
   void append(pm::Offset offset, unsigned chunk);
   bool withdraw_units(unsigned chunk);
   void unlink(Chunk& chunk);
-  pm::Offset checked_chunk(pm::Offset offset) const;
   void load_uses(Chunk& chunk, Unit first);
 
   pool::PoolCore& pool_;

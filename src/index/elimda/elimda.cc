@@ -16,8 +16,8 @@
 #include "index/common/retry.h"
 #include "index/elimda/bits.h"
 #include "index/elimda/check.h"
-#include "index/elimda/destroy.h"
 #include "index/elimda/for_each.h"
+#include "index/elimda/owned.h"
 #include "index/elimda/recovery.h"
 
 namespace perdix::detail::index::elimda {
@@ -52,7 +52,17 @@ WordMap<K>::~WordMap() {
 
 template <class K>
 void WordMap<K>::destroy(pool::PoolCore& pool, std::uint64_t& word, Kind value_kind) {
-  if (pm::load(word) != pm::kNull) Destroyer<K>(pool, word, value_kind).run();
+  if (pm::load(word) == pm::kNull) return;
+  Store<K> store(pool, root_at(pool, pm::load(word)), value_kind, 16);
+  if (!store.words.all_inline()) {
+    store.backup.open();
+    if (pm::load(store.root.log_area) != pm::kNull) {
+      store.logs.open();
+      store.backup.finish_copies(*store.logs.set());
+    }
+  }
+  DroppedBlocks dropped(pool.allocator());
+  BlockWalk<K>(store, word, dropped).run();
 }
 
 template <class K>
@@ -270,6 +280,7 @@ CheckReport WordMap<K>::check() const {
   } catch (const Error& error) {
     checker.expect(false, "{}", error.what());
   }
+  checker.audit_blocks();
   return checker.report();
 }
 
@@ -277,7 +288,8 @@ template <class K>
 void WordMap<K>::for_each_block(const pool::BlockVisitor& visit) const {
   store_.cold.require_warm();
   const epoch::Guard guard;
-  Census<K>(store_).for_each_block(visit);
+  ShownBlocks shown(visit);
+  walk<K>(store_, shown);
 }
 
 /// Of the segments that are warm. Duplicates count, unless the keys were counted (size()).

@@ -25,8 +25,8 @@
 //   direct_units.h         places in the backup log where there are no collecting logs
 //   recovery.h             what happens on open
 //   for_each.h             all pairs
-//   check.h                verification of the invariants E1-E8; blocks; statistics
-//   destroy.h              frees all of an index that is dropped
+//   owned.h                who owns which blocks
+//   check.h                verification of the invariants E1-E8; statistics
 //
 // What is left for the class is a new pair's way into the index (elimda.cc).
 //

@@ -12,17 +12,24 @@ Reference PmTable::checked_directory() const {
   return at;
 }
 
-/// The leader at an entry, with its segment.
+/// The leader at an entry, with its segment, unless a drop has freed that.
 Reference PmTable::checked_leader(Reference directory, std::uint64_t number) const {
-  const auto leader = Reference::unpack(pm::load(entries(directory)[number]));
+  auto leader = Reference::unpack(pm::load(entries(directory)[number]));
+  const bool is_gone = leader.offset == pm::kNull && leader.depth >= kGone;
+  if (is_gone) leader.depth -= kGone;
   if (leader.depth > directory.depth ||
-      number % (std::uint64_t{1} << (directory.depth - leader.depth)) != 0 ||
-      leader.offset % 64 != 0 || !pool_.contains(leader.offset, shape_.segment_bytes()))
+      number % (std::uint64_t{1} << (directory.depth - leader.depth)) != 0)
     pool::throw_corrupt(pool_, "a segment", leader.offset);
-  const auto& head = *pool_.at<SegmentHead>(leader.offset);
-  if (pm::load(head.magic) != SegmentHead::kMagic)
-    pool::throw_corrupt(pool_, "a segment", leader.offset);
+  const auto sound = [&](const SegmentHead& head) {
+    return pm::load(head.magic) == SegmentHead::kMagic &&
+           pool_.contains(leader.offset, shape_.segment_bytes());
+  };
+  if (!is_gone) pool::checked<SegmentHead>(pool_, leader.offset, "a segment", sound, pm::kLineSize);
   return leader;
+}
+
+void PmTable::require_segment(Reference leader) const {
+  if (leader.offset == pm::kNull) pool::throw_corrupt(pool_, "a segment", leader.offset);
 }
 
 void PmTable::format_segment(pm::Offset segment, unsigned depth, std::uint64_t prefix) const {
@@ -82,9 +89,19 @@ void PmTable::join(const Segment& left, const Segment& kept, const Segment& free
                  unlink);
 }
 
-void PmTable::for_each_block(const pool::BlockVisitor& visit) const {
-  visit(directory().offset);
-  for_each_leader([&](std::uint64_t, Reference leader) { visit(leader.offset); });
+/// Halves the directory as long as the leader at the beginning of the half has a greater depth:
+/// there is a leader at the beginning of each.
+Reference PmTable::leader_of(KeyHash hash) const {
+  const Reference at = checked_directory();
+  std::uint64_t number = 0;
+  Reference leader = checked_leader(at, number);
+  for (unsigned depth = 0; depth < leader.depth; ++depth) {
+    if (hash.bit(depth) == 0) continue;
+    number |= std::uint64_t{1} << (at.depth - depth - 1);
+    leader = checked_leader(at, number);
+  }
+  require_segment(leader);
+  return leader;
 }
 
 }  // namespace perdix::detail::index::elimda

@@ -13,7 +13,6 @@
 #include "index/elimda/dram_table.h"
 #include "index/elimda/shape.h"
 #include "pm/access.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::elimda {
@@ -31,13 +30,26 @@ class PmTable {
   /// Calls visit(number, leader) for all leaders, ascending. Throws corrupt.
   template <class Visit>
   void for_each_leader(Visit visit) const {
+    for_each_remaining_leader([&](std::uint64_t number, Reference leader, std::uint64_t&) {
+      require_segment(leader);
+      visit(number, leader);
+    });
+  }
+  /// Calls visit(number, leader, word) for all leaders, ascending, of an index of which a drop may
+  /// have freed segments: a leader's offset is kNull then. Throws corrupt.
+  template <class Visit>
+  void for_each_remaining_leader(Visit visit) const {
     const Reference at = checked_directory();
     for (std::uint64_t i = 0; i < std::uint64_t{1} << at.depth;) {
       const Reference leader = checked_leader(at, i);
-      visit(i, leader);
+      visit(i, leader, entries(at)[i]);
       i += std::uint64_t{1} << (at.depth - leader.depth);
     }
   }
+  /// What a drop makes of a leader when it frees the segment.
+  static Reference gone(Reference leader) { return {pm::kNull, leader.depth + kGone}; }
+  /// The leader of the segment of a hash. Throws corrupt.
+  Reference leader_of(KeyHash hash) const;
 
   // --- One segment ---
   std::uint64_t* live_words(pm::Offset segment, unsigned bucket) const {
@@ -89,9 +101,10 @@ class PmTable {
   void join(const Segment& left, const Segment& kept, const Segment& freed,
             const Unlink& unlink) const;
 
-  void for_each_block(const pool::BlockVisitor& visit) const;
-
  private:
+  static constexpr unsigned kGone = 64;  // added to a depth
+
+  void require_segment(Reference leader) const;
   Reference checked_directory() const;
   Reference checked_leader(Reference directory, std::uint64_t number) const;
   std::uint64_t* entries(Reference directory) const {

@@ -1,11 +1,10 @@
-// Verification of every invariant that layout.h (N1-N8) and leaf.h state, and the list of all
-// blocks that an index reaches. First all leaves become warm.
+// Verification of every invariant that layout.h (N1-N8) and leaf.h state. First all leaves become
+// warm.
 //
 // No other thread changes the index meanwhile.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include <perdix/types.h>
@@ -16,6 +15,7 @@
 #include "index/nbtree/entry_protocol.h"
 #include "index/nbtree/leaf.h"
 #include "index/nbtree/ledger.h"
+#include "index/nbtree/owned.h"
 #include "index/nbtree/upkeep.h"
 #include "pm/access.h"
 
@@ -28,7 +28,8 @@ class TreeCheck {
       : pool_(pool), entries_(entries), keys_(entries.keys()), upkeep_(upkeep) {}
 
   CheckReport check() const;
-  void for_each_block(const BlockVisitor& visit) const;
+  /// All leaves are warm, and the caller is in an epoch::Guard.
+  void walk(Owned& owned) const;
 
  private:
   using Key = View<K>;
@@ -73,7 +74,6 @@ void TreeCheck<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                       offset, i);
       continue;
     }
-    report.blocks += Keys::blobs(key_word) + entries_.values().blobs(value);
     const Key key = keys_.view(key_word);
     seen.push_back(key);
     problems.expect(!(key < low) && leaf.covers(key),
@@ -100,13 +100,10 @@ void TreeCheck<K>::check_leaf(const Position<K>& at, CheckReport& report) const 
   const Leaf<K>& leaf = *at.leaf.load();
   const Anchor& anchor = at.anchor();
   const pm::Offset offset = pool_.offset(&leaf.block());
-  ++report.blocks;
   problems.expect(pm::load(anchor.block) == offset, "block {:#x}: its anchor leads elsewhere (N2)",
                   offset);
   problems.expect(pm::load(leaf.block().meta) == Meta{leaf.capacity()}.pack(),
                   "block {:#x}: DRAM and PM disagree on its capacity", offset);
-  problems.expect(pool_.allocator().validate_block(offset, block_bytes(leaf.capacity())),
-                  "block {:#x} lies in free memory (N6)", offset);
   // A leaf that a crash has left frozen is closing, and replaced when it is written to.
   problems.expect(leaf.smo() == nullptr && !leaf.to_be_absorbed(),
                   "block {:#x}: its replacement is not complete", offset);
@@ -125,7 +122,6 @@ void TreeCheck<K>::check_leaf(const Position<K>& at, CheckReport& report) const 
     problems.expect(false, "block {:#x}: its low bound is not there (N6)", offset);
     return;
   }
-  report.blocks += Keys::blobs(pm::load(anchor.low));
   problems.expect(keys_.view(pm::load(anchor.low)) == low,
                   "block {:#x}: DRAM and PM disagree on the low bound", offset);
 }
@@ -136,7 +132,6 @@ CheckReport TreeCheck<K>::check() const {
   CheckReport report;
   Problems problems(report);
   const epoch::Guard guard;
-  ++report.blocks;  // the root's
   const unsigned occupied = upkeep_.ledger.occupied(Ledger::Purpose::operation) +
                             upkeep_.ledger.occupied(Ledger::Purpose::modification);
   problems.expect(occupied == 0, "{} stripes of the ledger can't be used (N7)", occupied);
@@ -161,31 +156,14 @@ CheckReport TreeCheck<K>::check() const {
   const auto counted = static_cast<std::uint64_t>(upkeep_.counts.pairs.sum());
   problems.expect(report.pairs == counted, "{} pairs are counted, {} are there", counted,
                   report.pairs);
+  audit(pool_.allocator(), report, "N6", [&](Owned& owned) { walk(owned); });
   return report;
 }
 
 template <class K>
-void TreeCheck<K>::for_each_block(const BlockVisitor& visit) const {
-  upkeep_.resumer.require_resumed();
-  upkeep_.reserve.give_up();  // else a check would miss what is freed when the index is closed
-  const epoch::Guard guard;
-  const auto visit_words = [&](Word key, Word value) {
-    if (Keys::blobs(key) != 0) visit(blob_offset(key));
-    if (entries_.values().blobs(value) != 0) visit(blob_offset(value));
-  };
-  visit(pool_.offset(&upkeep_.root));
-  upkeep_.ledger.for_each_block(visit);
-  for (const Position<K>* at = upkeep_.positions.first(); at != nullptr;
-       at = at->leaf.load()->next()) {
-    const Leaf<K>& leaf = *at->leaf.load();
-    visit(pool_.offset(&leaf.block()));
-    const Key low = at->low();
-    visit_words(pm::load(at->anchor().low), 0);
-    for (std::uint64_t left = leaf.visible_slots(); left != 0; left &= left - 1) {
-      const Entry& entry = leaf.block().entries[std::countr_zero(left)];
-      visit_words(Layout::key(pm::load(entry.key), low), pm::load(entry.value));
-    }
-  }
+void TreeCheck<K>::walk(Owned& owned) const {
+  std::uint64_t word = pool_.offset(&upkeep_.root);  // a copy does: only a drop changes it
+  nbtree::walk<K>(pool_, word, entries_.values(), upkeep_.ledger, owned);
 }
 
 }  // namespace perdix::detail::index::nbtree

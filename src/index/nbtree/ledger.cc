@@ -27,6 +27,14 @@ AnyPage& checked_page(const pool::PoolCore& pool, pm::Offset offset) {
   return pool::checked_by_magic<AnyPage>(pool, offset, kPage, AnyPage::kMagic);
 }
 
+template <class AnyPage>
+void walk_pages(const pool::PoolCore& pool, pm::Offset& first, Owned& owned) {
+  walk_list(pool, first, kPage, owned, [&](pm::Offset at) {
+    const auto& page = checked_page<AnyPage>(pool, at);
+    return ListStep{pm::load(page.next), {at, sizeof page, kPage}};
+  });
+}
+
 bool names_anchor(pm::Offset name) { return (name & kAnchorTag) != 0; }
 bool names_block(pm::Offset name) { return name > kNoBlock && !names_anchor(name); }
 
@@ -474,38 +482,19 @@ bool Ledger::free_empty_pages(Leases own) {
   return (all && free_anchor_pages(own)) || any;
 }
 
-void Ledger::for_each_block(const BlockVisitor& visit) const {
-  const auto show = [&](const pm::Offset& word) {
-    if (names_block(pm::load(word))) visit(pm::load(word));
+void Ledger::walk(Owned& owned) const {
+  const auto tell = [&](pm::Offset& word) {
+    const pm::Offset block = pm::load(word);
+    if (names_block(block))
+      owned.release(pm::set_word(word, pm::kNull), OwnedBlocks(block, 1, "what the ledger names"));
   };
   for (const Lane& lane : lanes_) {
     Stripe& stripe = *lane.stripe;
-    for_each_page<Page>(pm::load(stripe.pages), [&](Page& page) { visit(pool_.offset(&page)); });
-    for_each_page<AnchorPage>(pm::load(stripe.anchors),
-                              [&](AnchorPage& page) { visit(pool_.offset(&page)); });
-    for_each_word(stripe, show);
-    if (pm::load(stripe.claims[0]) == pm::kNull) continue;
-    for (const pm::Offset& word : stripe.claims) show(word);
-  }
-}
-
-template <class AnyPage>
-void Ledger::destroy_pages(pm::Offset& first) {
-  while (pm::load(first) != pm::kNull) {
-    const pm::Offset next = pm::load(checked_page<AnyPage>(pool_, pm::load(first)).next);
-    alloc::Session session = pool_.allocator().session();
-    session.free(pm::load(first));
-    session.commit_when(first, kWholeWord, next);
-    session.log();
-    pm().publish(first, next);  // the commit
-    session.finish();
-  }
-}
-
-void Ledger::destroy() {
-  for (Lane& lane : lanes_) {
-    destroy_pages<Page>(lane.stripe->pages);
-    destroy_pages<AnchorPage>(lane.stripe->anchors);
+    for_each_word(stripe, tell);
+    if (pm::load(stripe.claims[0]) != pm::kNull)
+      for (pm::Offset& word : stripe.claims) tell(word);
+    walk_pages<Page>(pool_, stripe.pages, owned);
+    walk_pages<AnchorPage>(pool_, stripe.anchors, owned);
   }
 }
 

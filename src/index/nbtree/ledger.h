@@ -34,6 +34,7 @@
 
 #include "alloc/limbo.h"
 #include "alloc/session.h"
+#include "index/common/owned.h"
 #include "index/nbtree/layout.h"
 #include "index/nbtree/unresolved_blocks.h"
 #include "pool/pool_core.h"
@@ -41,8 +42,6 @@
 #include "util/stripe.h"
 
 namespace perdix::detail::index::nbtree {
-
-using BlockVisitor = std::function<void(pm::Offset)>;
 
 class Ledger {
   struct Lane;
@@ -92,12 +91,9 @@ class Ledger {
   /// Bytes of all pages.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
 
-  /// Shows the pages, and blocks that are claimed or were unlinked. No other thread may use
-  /// the ledger.
-  void for_each_block(const BlockVisitor& visit) const;
-
-  /// Frees the pages of an index that is being dropped; nothing is named any more.
-  void destroy();
+  /// Tells of blocks that are claimed or were unlinked, then of the pages. No other thread may use
+  /// the ledger, and a drop has resolved before what a crash has left named.
+  void walk(Owned& owned) const;
 
  private:
   struct alignas(util::kCacheLine) Lane {
@@ -123,8 +119,6 @@ class Ledger {
   void for_each_word(Stripe& stripe, Visit visit) const;
   template <class AnyPage>
   AnyPage& add_page(pm::Offset& first);
-  template <class AnyPage>
-  void destroy_pages(pm::Offset& first);
   template <class AnyPage>
   void free_page(pm::Offset& link);
   bool free_word_pages(Lane& lane);

@@ -260,8 +260,12 @@ CheckReport WordTree<K>::check() const {
 }
 
 template <class K>
-void WordTree<K>::for_each_block(const BlockVisitor& visit) const {
-  TreeCheck<K>(pool(), entries_, *upkeep_).for_each_block(visit);
+void WordTree<K>::for_each_block(const pool::BlockVisitor& visit) const {
+  upkeep_->resumer.require_resumed();
+  upkeep_->reserve.give_up();  // else a check would miss what is freed when the index is closed
+  const epoch::Guard guard;
+  ShownBlocks shown(visit);
+  TreeCheck<K>(pool(), entries_, *upkeep_).walk(shown);
 }
 
 template class WordTree<std::uint64_t>;

@@ -19,6 +19,7 @@
 //   resumer.h         those of all leaves, while the index is in use
 //   upkeep.h          all these parts of one tree
 //   check.h           verification of the invariants of layout.h and leaf.h
+//   owned.h           who owns which blocks
 //   destroy.h         frees all of an index that is dropped
 //
 // Concurrency: no operation locks the tree. A writer that finds its leaf closed by a structure
@@ -87,7 +88,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   std::uint64_t size() const final;
   IndexStats stats() const override;
   CheckReport check() const override;
-  void for_each_block(const BlockVisitor& visit) const override;
+  void for_each_block(const pool::BlockVisitor& visit) const override;
 
   /// Frees what was unlinked and waits in the ledger.
   bool reclaim_space() noexcept override;

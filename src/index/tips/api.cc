@@ -35,7 +35,7 @@ const EngineType* look_up_plugged(const IndexInfo& info, const pool::PoolCore& p
 void check_logs(pool::PoolCore& pool, const IndexInfo& info, CheckReport& report,
                 std::vector<pm::Offset>& reached) {
   const pool::IndexHandle handle = pool.open_index(info);
-  tips::check_logs(pool, pm::load(handle.root()), report,
+  tips::check_logs(pool, handle.root(), report,
                    [&](pm::Offset block) { reached.push_back(block); });
 }
 

@@ -76,17 +76,18 @@ void check_plugged(pool::PoolCore& pool, const Guest& guest, CheckReport& report
   problems.expect(reach.pairs() == size, "{} pairs are counted, {} are there", size, reach.pairs());
   if (report.ok()) check_lookups(guest, size, problems);
   report.pairs = reach.pairs();
-  report.blocks = reach.blocks() + 1;
+  report.blocks = reach.blocks();
 }
 
-void check_logs(pool::PoolCore& pool, pm::Offset root, CheckReport& report,
+void check_logs(pool::PoolCore& pool, std::uint64_t& root, CheckReport& report,
                 const pool::BlockVisitor& visit) {
-  if (root == pm::kNull) return;
-  Framework framework(pool, header_at(pool, root));
+  if (pm::load(root) == pm::kNull) return;
+  Framework framework(pool, root, header_at(pool, pm::load(root)));
   framework.logs.recover([](const LoggedWrite&) {});  // finds the rings
   Problems problems(report);
   framework.uno.check(problems);
-  framework.for_each_block(visit);
+  ShownBlocks shown(visit);
+  framework.walk(shown);
 }
 
 }  // namespace perdix::detail::index::tips

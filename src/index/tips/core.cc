@@ -16,7 +16,7 @@ Core::Core(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin, Kind
     : pool_(pool),
       header_(open_header(pool, root, plugin, settings.options.log_bytes)),
       guest_(plugin, object_behind(header_), kinds),
-      framework_(pool, header_),
+      framework_(pool, root, header_),
       inspection_(pool, guest_, framework_.uno),
       changes_(pool, guest_, framework_.uno),
       cache_(pool.reclaimer(), recovered(settings.options)),
@@ -69,6 +69,8 @@ CheckReport Core::check() {
       check_plugged(pool_, guest_, report, problems);
       report.pairs += static_cast<std::uint64_t>(pending_pairs(replayer));
       framework_.uno.check(problems);
+      AuditedBlocks audited(pool_.allocator(), report, "T6");
+      framework_.walk(audited);
     });
   } catch (const Error& error) {
     problems.expect(false, "{}", error.what());
@@ -79,7 +81,8 @@ CheckReport Core::check() {
 void Core::for_each_block(const pool::BlockVisitor& visit) {
   upkeep_.settle();
   upkeep_.alone([&](const Replayer&) {
-    framework_.for_each_block(visit);
+    ShownBlocks shown(visit);
+    framework_.walk(shown);
     Reach reach(pool_, guest_.kinds(), &visit);
     guest_.inspect(reach);
   });

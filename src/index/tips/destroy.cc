@@ -54,7 +54,7 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   if (pm::load(root) == pm::kNull) return;
   const Plugin& plugin = plugin_behind(pool, header_at(pool, pm::load(root)), kinds.key);
   Header& header = open_header(pool, root, plugin, 0);
-  Framework framework(pool, header);
+  Framework framework(pool, root, header);
   Guest guest(plugin, object_behind(header), kinds);
   retry_when_full(pool, [&] { framework.roll_back_or_finish(); });
   guest.renew_locks();
@@ -65,7 +65,8 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   erase_everything(guest, changes, framework, last);
   changes.clear();
   framework.reclaim(last);
-  framework.free_all(root);
+  DroppedBlocks dropped(pool.allocator());
+  framework.walk(dropped);
 }
 
 }  // namespace perdix::detail::index::tips

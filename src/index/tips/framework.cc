@@ -1,12 +1,16 @@
 #include "index/tips/framework.h"
 
-#include "alloc/session.h"
 #include "pm/access.h"
 
 namespace perdix::detail::index::tips {
 
-Framework::Framework(pool::PoolCore& pool, Header& header)
-    : uno(pool, header), logs(pool, header), reserve(pool, header), pool_(pool), header_(header) {}
+Framework::Framework(pool::PoolCore& pool, std::uint64_t& root, Header& header)
+    : uno(pool, header),
+      logs(pool, header),
+      reserve(pool, header),
+      pool_(pool),
+      root_(root),
+      header_(header) {}
 
 void Framework::roll_back_or_finish() {
   if (uno.is_flushed()) {
@@ -41,21 +45,15 @@ void Framework::release_spare() {
   reserve.release_spare();
 }
 
-void Framework::for_each_block(const pool::BlockVisitor& visit) const {
-  visit(pool_.offset(&header_));
-  uno.for_each_block(visit);
-  logs.for_each_block(visit);
-  reserve.for_each_block(visit);
-}
-
-/// Every commit leaves less; the last one, of the root, frees what all others need.
-void Framework::free_all(std::uint64_t& root) {
-  reserve.release();
-  logs.free_rings();
-  uno.shrink(1);
-  alloc::Session session = pool_.allocator().session();
-  for (const pm::Offset block : {header_.undo, header_.memory, pm::load(root)}) session.free(block);
-  session.commit(pm::set_word(root, pm::kNull));
+/// Both logs keep their first blocks to the end: opening requires them.
+void Framework::walk(Owned& owned) const {
+  reserve.walk(owned);
+  logs.walk(owned);
+  uno.walk(owned);
+  OwnedBlocks rest(pool_.offset(&header_), sizeof header_ + header_.object_bytes, "a header");
+  rest.add(header_.undo, kUndoBytes, "a block of a log");
+  rest.add(header_.memory, kMemoryBytes, "a block of a log");
+  owned.release(pm::set_word(root_, pm::kNull), rest);
 }
 
 }  // namespace perdix::detail::index::tips

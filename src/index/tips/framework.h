@@ -13,19 +13,19 @@
 
 #include <cstdint>
 
+#include "index/common/owned.h"
 #include "index/tips/layout.h"
 #include "index/tips/operation_log.h"
 #include "index/tips/reserve.h"
 #include "index/tips/uno.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::tips {
 
 class Framework {
  public:
-  /// Checks the blocks of all parts. Throws corrupt.
-  Framework(pool::PoolCore& pool, Header& header);
+  /// `root` leads to the header. Checks the blocks of all parts. Throws corrupt.
+  Framework(pool::PoolCore& pool, std::uint64_t& root, Header& header);
 
   Uno uno;
   OperationLogs logs;
@@ -51,16 +51,16 @@ class Framework {
   /// Gives back the space that is kept for later writes. After a reclamation.
   void release_spare();
 
-  void for_each_block(const pool::BlockVisitor& visit) const;
-
-  /// Frees all of it with the header and the plug-in's object, of an index that has no node left,
-  /// and clears its root.
-  void free_all(std::uint64_t& root);
+  /// Tells of all of it, and of the header with the plug-in's object. What the plugged-in index
+  /// leads to is no part of it: only the plug-in finds that (guest.inspect()), and only by its own
+  /// erase an index with fewer pairs is sound at each crash.
+  void walk(Owned& owned) const;
 
  private:
   void finish_reclamation();
 
   pool::PoolCore& pool_;
+  std::uint64_t& root_;
   Header& header_;
   std::uint64_t reclamations_ = 0;
 };

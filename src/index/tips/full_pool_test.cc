@@ -291,7 +291,9 @@ class ReserveTest : public TipsTest {
   }
   static unsigned blocks(const Reserve& reserve) {
     unsigned count = 0;
-    reserve.for_each_block([&](pm::Offset) { ++count; });
+    const pool::BlockVisitor add = [&](pm::Offset) { ++count; };
+    ShownBlocks shown(add);
+    reserve.walk(shown);
     return count;
   }
 

@@ -12,6 +12,8 @@
 //       log, and so has every block that it gave back since. An entry is 0, or the offset of an
 //       allocated block with a mark.
 //   T5. `reserve` is the first of a chain of allocated blocks (reserve.h). The first ring exists.
+//   T6. Header, reserve, the blocks of both logs, rings, and the payloads of their records are one
+//       allocated block each, large enough for what it holds.
 #pragma once
 
 #include <array>

@@ -363,24 +363,19 @@ void OperationLogs::advance(const Heads& heads) {
   }
 }
 
-void OperationLogs::free_rings() {
-  for (Ring& ring : rings_) {
-    if (ring.bytes == nullptr) continue;
-    alloc::Session session = pool_.allocator().session();
-    session.free(pool_.offset(ring.bytes));
-    session.commit(pm::set_word(place_of(ring).block, pm::kNull));
-    ring.bytes = nullptr;
-  }
-}
-
-void OperationLogs::for_each_block(const pool::BlockVisitor& visit) const {
+void OperationLogs::walk(Owned& owned) const {
   for (const Ring& ring : rings_) {
     if (ring.bytes == nullptr) continue;
-    visit(pool_.offset(ring.bytes));
-    for_each_record(ring, [&](const Record& record, std::uint64_t) {
-      if (record.outside != 0 && record.payload != pm::kNull) visit(record.payload);
+    for_each_record(ring, [&](Record& record, std::uint64_t) {
+      const pm::Offset payload = pm::load(record.payload);
+      if (record.outside != 0 && payload != pm::kNull)
+        owned.release(pm::set_word(record.payload, pm::kNull),
+                      OwnedBlocks(payload, std::uint64_t{record.key_size} + record.value_size,
+                                  "the payload of a record"));
       return true;
     });
+    owned.release(pm::set_word(place_of(ring).block, pm::kNull),
+                  OwnedBlocks(pool_.offset(ring.bytes), ring_bytes_, "an operational log"));
   }
 }
 

@@ -113,9 +113,6 @@ class OperationLogs {
   /// The number of the newest record.
   std::uint64_t last_number() const { return last_number_.load(std::memory_order_acquire); }
 
-  /// Frees the rings, which are empty, one commit each.
-  void free_rings();
-
   /// On opening: finds the tails of the rings, and shows the records that count (T2), except
   /// cancelled ones, in the order of their numbers. Throws corrupt.
   void recover(const std::function<void(const LoggedWrite&)>& show);
@@ -129,7 +126,8 @@ class OperationLogs {
   /// Gives the room before these heads to new records. Called once the heads are durable.
   void advance(const Heads& heads);
 
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  /// Tells of the rings and of what their records lead to.
+  void walk(Owned& owned) const;
 
  private:
   const pm::Persister& pm() const { return pool_.pm(); }

@@ -53,7 +53,7 @@ struct Ground {
   Ground(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin)
       : header(open_header(pool, root, plugin, kRingBytes)),
         guest(plugin, object_behind(header), kKinds),
-        framework(pool, header),
+        framework(pool, root, header),
         inspection(pool, guest, framework.uno),
         changes(pool, guest, framework.uno),
         cache(pool.reclaimer(), {4, 5, 1 << 20}) {

@@ -108,16 +108,13 @@ void Reserve::release_spare() {
   }
 }
 
-void Reserve::release() {
+void Reserve::walk(Owned& owned) const {
   const std::lock_guard lock(mutex_);
-  for (; held_.load() > 0; held_.fetch_sub(1)) pop();
-}
-
-void Reserve::for_each_block(const pool::BlockVisitor& visit) const {
-  const std::lock_guard lock(mutex_);
-  for (pm::Offset at = pm::load(header_.reserve); at != pm::kNull;
-       at = pm::load(pool_.at<ReserveBlock>(at)->next))
-    visit(at);
+  walk_list(pool_, header_.reserve, "the reserve", owned, [&](pm::Offset at) {
+    const auto any = [](const ReserveBlock&) { return true; };
+    const auto& block = pool::checked<ReserveBlock>(pool_, at, "the reserve", any);
+    return ListStep{pm::load(block.next), {at, alloc::kSpanSize, "a block of the reserve"}};
+  });
 }
 
 }  // namespace perdix::detail::index::tips

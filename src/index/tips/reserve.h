@@ -28,8 +28,8 @@
 #include <mutex>
 
 #include "alloc/size_class.h"
+#include "index/common/owned.h"
 #include "index/tips/layout.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::tips {
@@ -113,10 +113,8 @@ class Reserve {
   /// Frees the blocks that waiting puts do not need.
   void release_spare();
 
-  /// Frees all blocks. The index is going.
-  void release();
-
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  /// Tells of all blocks. The counters stay as they are.
+  void walk(Owned& owned) const;
 
  private:
   static constexpr std::int64_t kMaxBlocks = 64;

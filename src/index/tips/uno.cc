@@ -389,10 +389,15 @@ void Uno::check(Problems& problems) const {
   });
 }
 
-void Uno::for_each_block(const pool::BlockVisitor& visit) const {
+void Uno::walk(Owned& owned) const {
   const std::lock_guard lock(mutex_);
-  for (const pm::Offset block : undo_) visit(block);
-  for (const pm::Offset block : memory_) visit(block);
+  const auto walk_log = [&](const std::vector<pm::Offset>& blocks, std::uint64_t bytes) {
+    for (std::size_t i = blocks.size() - 1; i > 0; --i)
+      owned.release(pm::set_word(pool_.at<LogBlock>(blocks[i - 1])->next, pm::kNull),
+                    OwnedBlocks(blocks[i], bytes, "a block of a log"));
+  };
+  walk_log(undo_, kUndoBytes);
+  walk_log(memory_, kMemoryBytes);
 }
 
 }  // namespace perdix::detail::index::tips

@@ -25,13 +25,13 @@
 #include <utility>
 #include <vector>
 
+#include "index/common/owned.h"
 #include "index/common/problems.h"
 #include "index/tips/damage.h"
 #include "index/tips/layout.h"
 #include "index/tips/line_set.h"
 #include "pm/access.h"
 #include "pm/persist.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::tips {
@@ -128,7 +128,8 @@ class Uno {
   /// T4.
   void check(Problems& problems) const;
 
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  /// Tells of all blocks but the first one of each log, which the header leads to.
+  void walk(Owned& owned) const;
 
   std::uint64_t dram_bytes() const;
 

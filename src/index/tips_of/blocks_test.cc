@@ -143,5 +143,19 @@ TEST_F(BlocksTest, ADroppedContainerLeavesNothing) {
   expect_sound(pool);
 }
 
+TEST_F(BlocksTest, ANewContainerIsEmptyWhereADroppedOneWas) {
+  Pool pool = open();
+  for (unsigned i = 0; i < 3; ++i) {
+    {
+      TipsOf<Bytes> opened(pool, "c");
+      EXPECT_EQ(opened.size(), 0U);
+      opened.write([](Bytes& bytes) { bytes.resize(100); });
+    }
+    pool.drop("c");
+    pool.core()->allocator().reclaim();
+  }
+  expect_sound(pool);
+}
+
 }  // namespace
 }  // namespace perdix::detail::index::tips_of

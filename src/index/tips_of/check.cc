@@ -13,7 +13,8 @@ CheckReport Table::check() const {
   Problems problems(report);
   const std::shared_lock lock(mutex_);
   if (header_ == nullptr) return report;
-  report.blocks = pages_->extents() + 1;
+  AuditedBlocks audited(pool().allocator(), report, "O2");
+  pages_->walk(handle_.root(), audited);
   if (pages_->extents() == 0) return report;
   blocks_->check(header_->bytes, problems);
   if (type_.count != nullptr && report.ok() && arena().constructed != 0) {
@@ -29,8 +30,8 @@ CheckReport Table::check() const {
 void Table::for_each_block(const pool::BlockVisitor& visit) const {
   const std::shared_lock lock(mutex_);
   if (header_ == nullptr) return;
-  visit(pool().offset(header_));
-  pages_->for_each_block(visit);
+  ShownBlocks shown(visit);
+  pages_->walk(handle_.root(), shown);
 }
 
 TipsOfStats Table::container_stats() const {
@@ -44,8 +45,11 @@ IndexStats Table::stats() const {
   const std::shared_lock lock(mutex_);
   if (header_ == nullptr) return stats;
   stats.leaves = pages_->count();
-  pages_->for_each_block(
-      [&](pm::Offset block) { stats.pm_bytes += pool().allocator().block_size(block); });
+  const pool::BlockVisitor add = [&](pm::Offset block) {
+    stats.pm_bytes += pool().allocator().block_size(block);
+  };
+  ShownBlocks shown(add);
+  pages_->walk(handle_.root(), shown);
   return stats;
 }
 

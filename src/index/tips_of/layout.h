@@ -9,7 +9,8 @@
 //       page's copy is what the page held when the epoch began. A page without such a record has
 //       not changed since.
 //   O4. The first page begins with the Arena, behind which the container lies. The rest of what the
-//       arena has cut off the pages are blocks of the container and free blocks.
+//       arena has cut off the pages are blocks of the container and free blocks. The arena is
+//       zeroed before the first extent is linked.
 #pragma once
 
 #include <array>

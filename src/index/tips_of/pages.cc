@@ -32,6 +32,11 @@ std::uint64_t block_bytes(std::uint64_t pages) {
   return sizeof(Extent) + pages * sizeof(PageRecord) + (2 * pages + 1) * kPage;
 }
 
+/// Where the copies of an extent's pages begin; behind them the pages.
+pm::Offset copies_of(pm::Offset block, std::uint64_t pages) {
+  return round_up(block + sizeof(Extent) + pages * sizeof(PageRecord), kPage);
+}
+
 bool set_protection(std::byte* begin, std::uint64_t bytes, int protection) noexcept {
   return ::mprotect(begin, bytes, protection) == 0;
 }
@@ -72,8 +77,7 @@ Pages::Range Pages::range_at(pm::Offset block) const {
   if (pages == 0 || pages > pool_.size() / kPage ||
       !pool_.allocator().validate_block(block, block_bytes(pages)))
     throw_damaged_part(pool_, "an extent");
-  const pm::Offset copies = round_up(block + sizeof(Extent) + pages * sizeof(PageRecord), kPage);
-  return {extent, pages, pool_.base() + copies, std::vector<bool>(pages)};
+  return {extent, pages, pool_.base() + copies_of(block, pages), std::vector<bool>(pages)};
 }
 
 std::uint64_t& Pages::last_link() const {
@@ -268,6 +272,11 @@ void Pages::add_extent(std::uint64_t pages) {
     pm().zero(extent + 1, pages * sizeof(PageRecord));
     // Durable before the link, by the commit's fence.
     pm().flush(extent, sizeof header + pages * sizeof(PageRecord));
+    if (ranges_.empty()) {  // the memory may have the arena of a container that was dropped
+      auto* const arena = pool_.at<Arena>(copies_of(block, pages) + pages * kPage);
+      pm().zero(arena, sizeof *arena);
+      pm().flush(arena, sizeof *arena);  // durable before the link, too
+    }
     session.commit(pm::set_word(last_link(), block));
   });
   ranges_.push_back(range_at(block));
@@ -278,8 +287,16 @@ void Pages::add_extent(std::uint64_t pages) {
   protected_ = true;
 }
 
-void Pages::for_each_block(const pool::BlockVisitor& visit) const {
-  for (const Range& range : ranges_) visit(pool_.offset(range.extent));
+void Pages::walk(std::uint64_t& root_word, Owned& owned) const {
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    const pm::Offset next =
+        i + 1 < ranges_.size() ? pool_.offset(ranges_[i + 1].extent) : pm::kNull;
+    owned.release(
+        pm::set_word(header_.first, next),
+        OwnedBlocks(pool_.offset(ranges_[i].extent), block_bytes(ranges_[i].pages), "an extent"));
+  }
+  owned.release(pm::set_word(root_word, pm::kNull),
+                OwnedBlocks(pool_.offset(&header_), sizeof header_, "a header"));
 }
 
 }  // namespace perdix::detail::index::tips_of

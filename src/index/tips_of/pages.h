@@ -22,9 +22,9 @@
 #include <memory>
 #include <vector>
 
+#include "index/common/owned.h"
 #include "index/tips_of/layout.h"
 #include "pm/persist.h"
-#include "pool/open_index.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::tips_of {
@@ -85,7 +85,9 @@ class Pages {
   std::uint64_t copied() const { return copied_; }
   std::uint64_t commits() const { return commits_; }
 
-  void for_each_block(const pool::BlockVisitor& visit) const;
+  /// Tells of the extents, then of the header, which the root word leads to: all that the index
+  /// owns. The extents are those that the constructor has checked.
+  void walk(std::uint64_t& root_word, Owned& owned) const;
 
   pool::PoolCore& pool() const { return pool_; }
 

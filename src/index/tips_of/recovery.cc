@@ -129,21 +129,12 @@ void Table::require_same_hashes() {
                           pool().path().string(), handle_.name()));
 }
 
-/// Every commit leaves less; the last one is that of the root.
 void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) {
   if (pm::load(root) == pm::kNull) return;
   Header& header = header_at(pool, pm::load(root));
   const Pages whole(pool, header);  // throws if the chain is damaged
-  while (pm::load(header.first) != pm::kNull) {
-    const pm::Offset first = pm::load(header.first);
-    const pm::Offset next = pm::load(pool.at<Extent>(first)->next);
-    alloc::Session session = pool.allocator().session();
-    session.free(first);
-    session.commit(pm::set_word(header.first, next));
-  }
-  alloc::Session session = pool.allocator().session();
-  session.free(pm::load(root));
-  session.commit(pm::set_word(root, pm::kNull));
+  DroppedBlocks dropped(pool.allocator());
+  whole.walk(root, dropped);
 }
 
 }  // namespace perdix::detail::index::tips_of

@@ -30,7 +30,10 @@ constexpr unsigned kElfDimensions = 3;
 constexpr unsigned kSharedKeys = 12;
 constexpr unsigned kMaxBuiltRows = 25;
 
-enum ElfAction : unsigned { kInsertRow, kEraseRow, kReadRow, kCompact, kBuild };
+/// A drop takes all rows along, so that little is left to explore after it.
+constexpr unsigned kDropInterval = 40;
+
+enum ElfAction : unsigned { kInsertRow, kEraseRow, kReadRow, kCompact, kBuild, kDrop };
 
 using ElfRow = std::array<std::uint32_t, kElfDimensions>;
 
@@ -64,10 +67,7 @@ class OpenedElf final : public Opened {
       : pool_(Pool::open(medium.path(), pool_options(domain))),
         settles_(settles),
         last_values_(kElfKeys) {
-    forget_values();
-    IndexInfo info{"t", std::string(elf::kEngineName), Kind::u64, Kind::u64};
-    info.model = DataModel::points;
-    table_.emplace(pool_.core()->open_index(info), kElfDimensions, elf::kSmallShape);
+    open();
     settle(*pool_.core());
   }
 
@@ -108,6 +108,13 @@ class OpenedElf final : public Opened {
   }
 
  private:
+  void open() {
+    forget_values();
+    IndexInfo info{"t", std::string(elf::kEngineName), Kind::u64, Kind::u64};
+    info.model = DataModel::points;
+    table_.emplace(pool_.core()->open_index(info), kElfDimensions, elf::kSmallShape);
+  }
+
   StepResult call(const Step& step) {
     switch (step.action) {
       case kInsertRow:
@@ -121,6 +128,7 @@ class OpenedElf final : public Opened {
       }
       case kReadRow: return StepResult::read(read(step.key));
       case kCompact: compact(); return StepResult::write(false);
+      case kDrop: return StepResult::write(drop());
       default: build(step); return StepResult::write(true);
     }
   }
@@ -181,6 +189,16 @@ class OpenedElf final : public Opened {
     }
   }
 
+  /// The table goes, and an empty one takes its name. True if rows went with it.
+  bool drop() {
+    const bool changes = table_->size() > 0;
+    table_.reset();
+    pool_.drop("t");
+    settle(*pool_.core());
+    open();
+    return changes;
+  }
+
   void build(const Step& step) {
     std::array<std::vector<std::uint32_t>, kElfDimensions> columns;
     for (const auto& [key, value] : rows_of(step.value)) {
@@ -235,6 +253,7 @@ class ElfSubject final : public Subject {
                  unsigned threads) override {
     settles_ = threads == 1;
     if (contested_ && threads > 1) return contested_step(random, state, thread);
+    if (threads == 1 && random.one_in(kDropInterval)) return {kDrop, "", ""};
     // Several threads read few rows, and often, so that they see each other's steps.
     const unsigned keys = threads == 1 ? kElfKeys : kSharedKeys;
     const auto own = static_cast<std::uint32_t>(random.below(keys / threads) * threads + thread);
@@ -253,8 +272,8 @@ class ElfSubject final : public Subject {
     const bool there = state.contains(step.key);
     if (step.action == kInsertRow && !there) return {{step.key, step.value}};
     if (step.action == kEraseRow && there) return {{step.key, std::nullopt}};
-    if (step.action != kBuild) return {};
-    Effects effects = rows_of(step.value);
+    if (step.action != kBuild && step.action != kDrop) return {};
+    Effects effects = rows_of(step.value);  // of a drop: none
     State built;
     apply_effects(effects, built);
     for (const auto& [key, value] : state) {
@@ -264,8 +283,8 @@ class ElfSubject final : public Subject {
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, 5> kNames = {"insert", "erase", "read", "compact",
-                                                          "build"};
+    static constexpr std::array<const char*, 6> kNames = {"insert",  "erase", "read",
+                                                          "compact", "build", "drop"};
     return fmt::format("{} {} {}", kNames[step.action], step.key, step.value);
   }
 

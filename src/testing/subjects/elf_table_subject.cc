@@ -23,7 +23,10 @@ namespace {
 constexpr unsigned kTableKeys = 40;
 constexpr unsigned kMaxRowsBuilt = 20;
 
-enum TableAction : unsigned { kAddRow, kRemoveRow, kGetRow, kFold, kRebuild };
+/// A drop takes all rows along, so that little is left to explore after it.
+constexpr unsigned kDropInterval = 40;
+
+enum TableAction : unsigned { kAddRow, kRemoveRow, kGetRow, kFold, kRebuild, kDropTable };
 
 std::string table_key(std::uint64_t number) { return fmt::format("{:02}", number); }
 
@@ -38,10 +41,7 @@ class OpenedTable final : public Opened {
  public:
   OpenedTable(Medium& medium, detail::pm::Domain domain, bool settles)
       : pool_(Pool::open(medium.path(), pool_options(domain))), settles_(settles) {
-    table_.emplace(
-        pool_, "t",
-        std::vector<ElfColumn>{
-            {"group", ElfType::int32}, {"key", ElfType::string}, {"value", ElfType::string}});
+    open();
     settle(*pool_.core());
   }
 
@@ -81,6 +81,13 @@ class OpenedTable final : public Opened {
   }
 
  private:
+  void open() {
+    table_.emplace(
+        pool_, "t",
+        std::vector<ElfColumn>{
+            {"group", ElfType::int32}, {"key", ElfType::string}, {"value", ElfType::string}});
+  }
+
   StepResult call(const Step& step) {
     switch (step.action) {
       case kAddRow:
@@ -93,6 +100,7 @@ class OpenedTable final : public Opened {
       }
       case kGetRow: return StepResult::read(read(step.key));
       case kFold: fold(); return StepResult::write(false);
+      case kDropTable: return StepResult::write(drop());
       default: rebuild(step); return StepResult::write(true);
     }
   }
@@ -122,6 +130,16 @@ class OpenedTable final : public Opened {
     } catch (const Error& error) {
       if (error.code() != Errc::in_use) throw;
     }
+  }
+
+  /// The table goes, and an empty one takes its name. True if rows went with it.
+  bool drop() {
+    const bool changes = table_->size() > 0;
+    table_.reset();
+    pool_.drop("t");
+    settle(*pool_.core());
+    open();
+    return changes;
   }
 
   /// As many keys as the step says, each with its value.
@@ -170,6 +188,7 @@ class ElfTableSubject final : public Subject {
   Step next_step(detail::util::Random& random, const State&, unsigned thread,
                  unsigned threads) override {
     settles_ = threads == 1;
+    if (threads == 1 && random.one_in(kDropInterval)) return {kDropTable, "0", ""};
     const std::string own = table_key(random.below(kTableKeys / threads) * threads + thread);
     // Some values are words that a dictionary has.
     const std::string value = std::string(random.below(3), 'v') + std::to_string(random.below(99));
@@ -187,7 +206,7 @@ class ElfTableSubject final : public Subject {
     const bool there = state.contains(step.key);
     if (step.action == kAddRow && !there) return {{step.key, step.value}};
     if (step.action == kRemoveRow && there) return {{step.key, std::nullopt}};
-    if (step.action != kRebuild) return {};
+    if (step.action != kRebuild && step.action != kDropTable) return {};
     Effects effects;
     const std::uint64_t rows = std::stoul(step.key);
     for (std::uint64_t i = 0; i < kTableKeys; ++i) {
@@ -199,8 +218,8 @@ class ElfTableSubject final : public Subject {
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, 5> kNames = {"insert", "erase", "read", "compact",
-                                                          "build"};
+    static constexpr std::array<const char*, 6> kNames = {"insert",  "erase", "read",
+                                                          "compact", "build", "drop"};
     return fmt::format("{} {} {}", kNames[step.action], step.key, step.value);
   }
 

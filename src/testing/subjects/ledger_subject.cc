@@ -78,12 +78,13 @@ class OpenedLedger final : public Opened {
     CheckReport report;
     core_->allocator().check(report);
     std::vector<detail::pm::Offset> in_use = {handle_->root()};
-    const auto add = [&](detail::pm::Offset block) {
+    const detail::pool::BlockVisitor add = [&](detail::pm::Offset block) {
       if (block != detail::pm::kNull) in_use.push_back(block);
     };
     for (const detail::pm::Offset& slot : table_->slots) add(detail::pm::load(slot));
     for (const detail::pm::Offset& other : table_->others) add(detail::pm::load(other));
-    ledger_->for_each_block(add);
+    detail::index::ShownBlocks shown(add);
+    ledger_->walk(shown);
     expect_allocated(core_->allocator(), std::move(in_use), report.problems);
     return report.problems;
   }

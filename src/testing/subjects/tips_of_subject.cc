@@ -26,13 +26,17 @@ namespace tips_of = detail::index::tips_of;
 
 constexpr unsigned kContainerKeys = 120;
 
+/// A drop takes all elements along, so that little is left to explore after it.
+constexpr unsigned kDropInterval = 40;
+
 enum ContainerAction : unsigned {
   kPutKey,
   kEraseKey,
   kReadKey,
   kPutSeveral,
   kEraseSeveral,
-  kThrow
+  kThrow,
+  kDropContainer,
 };
 
 std::string key_text(std::uint64_t number) { return fmt::format("{:03}", number); }
@@ -107,12 +111,23 @@ class OpenedContainer final : public Opened {
 
   StepResult call(const Step& step) {
     if (step.action == kReadKey) return StepResult::read(read(step.key));
+    if (step.action == kDropContainer) return StepResult::write(drop());
     try {
       return StepResult::write(
           container_->write([&](C& container) { return change(container, step); }));
     } catch (const Step&) {
       return StepResult::write(false);
     }
+  }
+
+  /// The container goes, and an empty one takes its name. True if elements went with it.
+  bool drop() {
+    const bool changes = container_->size() > 0;
+    container_.reset();
+    pool_.drop("c");
+    settle(*pool_.core());
+    container_.emplace(pool_, "c");
+    return changes;
   }
 
   static bool change(C& container, const Step& step) {
@@ -164,6 +179,7 @@ class ContainerSubject final : public Subject {
   Step next_step(detail::util::Random& random, const State&, unsigned, unsigned) override {
     static constexpr std::array kActions = {kPutKey,  kPutKey,     kPutKey,       kEraseKey,
                                             kReadKey, kPutSeveral, kEraseSeveral, kThrow};
+    if (random.one_in(kDropInterval)) return {kDropContainer, key_text(0), "0"};
     return {kActions[random.below(kActions.size())], key_text(random.below(kContainerKeys)),
             std::to_string(random.below(1'000'000'000))};
   }
@@ -182,13 +198,16 @@ class ContainerSubject final : public Subject {
         for (const std::string& key : keys_of(step))
           if (state.contains(key)) effects.push_back({key, std::nullopt});
         return effects;
+      case kDropContainer:
+        for (const auto& [key, value] : state) effects.push_back({key, std::nullopt});
+        return effects;
       default: return effects;
     }
   }
 
   std::string describe(const Step& step) const override {
-    static constexpr std::array<const char*, 6> kNames = {"put",         "erase",         "read",
-                                                          "put several", "erase several", "throw"};
+    static constexpr std::array<const char*, 7> kNames = {
+        "put", "erase", "read", "put several", "erase several", "throw", "drop"};
     return fmt::format("{} {} {}", kNames[step.action], step.key, step.value);
   }
 
