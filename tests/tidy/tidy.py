@@ -50,7 +50,6 @@ BIG_CLASSES = {
     "plugins/art.h": {"Art": 49},
     "plugins/clht.h": {"Clht": 46},
     "plugins/lfhash.h": {"LfHash": 59},
-    "src/pool/pool_core.h": {"PoolCore": 66},
 }
 
 # Parts that still include the header of their engine's class, by engines.
