@@ -1,5 +1,6 @@
 // An adaptive radix tree whose readers take no lock and wait for none (Leis et al. 2013; ROWEX in
-// Leis et al. 2016). art/node.h has the nodes and their invariants.
+// Leis et al. 2016). art/node.h has the nodes and their invariants, art/node_changes.h what writers
+// do to them.
 //
 // A node says in which symbol the keys below its children differ, and stores no prefix. A lookup
 // skips the symbols between nodes, and compares the key with the leaf that it reaches. So inserting
@@ -17,16 +18,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <new>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <perdix/tips_locks.h>
 #include <perdix/tips_plugin.h>
 
+#include "plugins/art/inspection.h"
 #include "plugins/art/node.h"
+#include "plugins/art/node_changes.h"
 
 namespace perdix::tips::plugins {
 
@@ -37,6 +37,10 @@ class Art {
   using Leaf = art::Leaf;
   using Node = art::Node;
   using Child = art::Child;
+  using Nodes = art::NodeChanges<Memory>;
+  template <class T>
+  using Own = typename Nodes::template Own<T>;
+  using Locked = typename Nodes::Locked;
 
  public:
   bool put(Word key, Word value, Word& old) {
@@ -48,7 +52,7 @@ class Art {
         if (replace_value(place, value, old)) return true;
         continue;
       }
-      if (leaf == nullptr) leaf = make<Leaf>(key, value);
+      if (leaf == nullptr) leaf = Nodes::template make<Leaf>(key, value);
       if (near == nullptr ? add_first(leaf) : add(leaf, at)) break;
     }
     return false;
@@ -114,13 +118,7 @@ class Art {
 
   bool inspect(Inspector& inspector) const {
     if (top_.state != art::kFree) return false;
-    Inspection inspection{inspector, {}, 0, nullptr, 0};
-    for (Link link = root_; link != 0;) {
-      const bool sound = art::is_leaf(link) ? inspect_leaf(inspection, art::leaf_at(link))
-                                            : inspect_node(inspection, art::node_at(link));
-      if (!sound || !inspect_next(inspection, link)) return false;
-    }
-    return inspection.pairs == size_;
+    return art::TreeInspection<Keys>(inspector).is_sound(root_, size_);
   }
 
   /// The locks of nodes have undo records from before they were taken, so a crash leaves none.
@@ -137,56 +135,6 @@ class Art {
 
  private:
   static constexpr std::size_t kSameKey = Keys::kNoMismatch;
-
-  struct Release {
-    void operator()(void* block) const { Memory::free(block); }
-  };
-  /// Of a block that no other thread can find.
-  template <class T>
-  using Own = std::unique_ptr<T, Release>;
-
-  template <class T, class... Arguments>
-  static Own<T> make(Arguments... arguments) {
-    return Own<T>(new (Memory::allocate(sizeof(T))) T{arguments...});
-  }
-
-  /// Each change of what others can see.
-  template <class T>
-  static T& change(T& object) {
-    Memory::add(&object, sizeof object);
-    return object;
-  }
-
-  static void set(Slot& slot, Link link) { change(slot).store(link, std::memory_order_release); }
-
-  /// The lock of a node, unless that is out of the tree.
-  class Locked {
-   public:
-    explicit Locked(Node& node) : node_(lock(change(node)) ? &node : nullptr) {}
-    ~Locked() {
-      if (node_ != nullptr) node_->state.store(art::kFree, std::memory_order_release);
-    }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-    explicit operator bool() const { return node_ != nullptr; }
-    /// The node has left the tree.
-    void retire() {
-      node_->state.store(art::kObsolete, std::memory_order_release);
-      Memory::free(std::exchange(node_, nullptr));
-    }
-
-   private:
-    static bool lock(Node& node) {
-      for (Backoff backoff;; backoff.pause()) {
-        std::uint8_t state = art::kFree;
-        if (node.state.compare_exchange_weak(state, art::kLocked)) return true;
-        if (state == art::kObsolete) return false;
-      }
-    }
-
-    Node* node_;  // null: it is out of the tree
-  };
 
   /// A slot and the node that it is in; null: the symbol has none there.
   struct Edge {
@@ -242,7 +190,7 @@ class Art {
   static bool replace_value(const Place& place, Word value, Word& old) {
     const Locked lock(*place.edge.node);
     if (!lock || *place.edge.slot != place.link) return false;
-    std::atomic<Word>& to = change(art::leaf_at(place.link).value);
+    std::atomic<Word>& to = Nodes::change(art::leaf_at(place.link).value);
     old = to.load(std::memory_order_relaxed);
     to.store(value, std::memory_order_release);
     return true;
@@ -251,8 +199,8 @@ class Art {
   bool add_first(Own<Leaf>& leaf) {
     const Locked lock(top_);
     if (root_ != 0) return false;
-    set(root_, art::link_to(*leaf.release()));
-    change(size_).fetch_add(1);
+    Nodes::set(root_, art::link_to(*leaf.release()));
+    Nodes::change(size_).fetch_add(1);
     return true;
   }
 
@@ -265,7 +213,7 @@ class Art {
                   : split_edge(place, *leaf, at)))
       return false;
     leaf.release();
-    change(size_).fetch_add(1);
+    Nodes::change(size_).fetch_add(1);
     return true;
   }
 
@@ -275,10 +223,10 @@ class Art {
     if (!lock || *place.edge.slot != place.link) return false;
     const Leaf& other = any_leaf(place.link);
     if (Keys::mismatch(other.key, leaf.key) != at) return false;
-    Own<art::Node4> node = make<art::Node4>(static_cast<std::uint32_t>(at));
-    add_to_new(*node, Keys::symbol(other.key, at), place.link);
-    add_to_new(*node, Keys::symbol(leaf.key, at), art::link_to(leaf));
-    set(*place.edge.slot, art::link_to(*node.release()));
+    Own<art::Node4> node = Nodes::template make<art::Node4>(static_cast<std::uint32_t>(at));
+    Nodes::add_to_new(*node, Keys::symbol(other.key, at), place.link);
+    Nodes::add_to_new(*node, Keys::symbol(leaf.key, at), art::link_to(leaf));
+    Nodes::set(*place.edge.slot, art::link_to(*node.release()));
     return true;
   }
 
@@ -286,62 +234,27 @@ class Art {
   static bool add_child(const Edge& edge, Node& node, const Leaf& leaf) {
     const unsigned symbol = Keys::symbol(leaf.key, node.depth);
     std::optional<Locked> outer;
-    if (!has_room(node, symbol)) {
+    if (!Nodes::has_room(node, symbol)) {
       outer.emplace(*edge.node);
       if (!*outer || *edge.slot != art::link_to(node)) return false;
     }
     Locked lock(node);
     if (!lock || art::child_of(node, symbol) != 0) return false;
     if (Keys::mismatch(any_leaf(art::link_to(node)).key, leaf.key) != node.depth) return false;
-    if (has_room(node, symbol)) {
-      put_child(node, symbol, art::link_to(leaf));
+    if (Nodes::has_room(node, symbol)) {
+      Nodes::put_child(node, symbol, art::link_to(leaf));
       return true;
     }
     if (!outer) return false;
-    Own<Node> larger = copy(node, node.live + 1);
-    add_to_new(*larger, symbol, art::link_to(leaf));
+    Own<Node> larger = Nodes::copy(node, node.live + 1);
+    Nodes::add_to_new(*larger, symbol, art::link_to(leaf));
     replace(edge, lock, *larger.release());
     return true;
   }
 
-  static bool has_room(Node& node, unsigned symbol) {
-    return node.used < art::capacity_of(node) || art::slot_of(node, symbol) != nullptr;
-  }
-
-  static void put_child(Node& node, unsigned symbol, Link link) {
-    change(node.live).fetch_add(1);
-    if (Slot* const slot = art::slot_of(node, symbol)) return set(*slot, link);
-    const auto log = [](auto& object) -> auto& { return change(object); };
-    art::as_kind(node, [&](auto& typed) { typed.add(log, symbol, link); });
-  }
-
-  static void add_to_new(Node& node, unsigned symbol, Link link) {
-    ++node.live;
-    const auto as_it_is = [](auto& object) -> auto& { return object; };
-    art::as_kind(node, [&](auto& typed) { typed.add(as_it_is, symbol, link); });
-  }
-
-  static Own<Node> new_node(art::Kind kind, std::uint32_t depth) {
-    switch (kind) {
-      case art::Kind::node4: return Own<Node>(make<art::Node4>(depth).release());
-      case art::Kind::node16: return Own<Node>(make<art::Node16>(depth).release());
-      case art::Kind::node48: return Own<Node>(make<art::Node48>(depth).release());
-      default: return Own<Node>(make<art::Node256>(depth).release());
-    }
-  }
-
-  /// With its lock: the children of a node, in a node with room for this many.
-  static Own<Node> copy(const Node& node, std::uint64_t children) {
-    Own<Node> to = new_node(art::kind_for(children), node.depth);
-    for (Child child = art::next_child(node, 0); child.link != 0;
-         child = art::next_child(node, child.symbol + 1))
-      add_to_new(*to, child.symbol, child.link);
-    return to;
-  }
-
   /// With the lock of the edge's node.
   static void replace(const Edge& edge, Locked& old, const Node& node) {
-    set(*edge.slot, art::link_to(node));
+    Nodes::set(*edge.slot, art::link_to(node));
     old.retire();
   }
 
@@ -350,7 +263,7 @@ class Art {
     Node& node = *place.edge.node;
     const bool leaves_one = &node != &top_ && node.live == 2;
     if (!(leaves_one ? remove_with_node(place) : remove_alone(place))) return false;
-    change(size_).fetch_sub(1);
+    Nodes::change(size_).fetch_sub(1);
     if (!leaves_one && &node != &top_ && art::is_sparse(node)) shrink(place.above, node);
     return true;
   }
@@ -361,9 +274,9 @@ class Art {
     if (!lock || *place.edge.slot != place.link) return false;
     if (&node != &top_) {
       if (node.live == 2) return false;
-      change(node.live).fetch_sub(1);
+      Nodes::change(node.live).fetch_sub(1);
     }
-    set(*place.edge.slot, 0);
+    Nodes::set(*place.edge.slot, 0);
     return true;
   }
 
@@ -376,7 +289,7 @@ class Art {
     if (node.live != 2 || *place.edge.slot != place.link) return false;
     Child other = art::next_child(node, 0);
     if (other.link == place.link) other = art::next_child(node, other.symbol + 1);
-    set(*place.above.slot, other.link);
+    Nodes::set(*place.above.slot, other.link);
     lock.retire();
     return true;
   }
@@ -388,7 +301,7 @@ class Art {
     Locked lock(node);
     if (!art::is_sparse(node)) return;
     try {
-      replace(edge, lock, *copy(node, node.live).release());
+      replace(edge, lock, *Nodes::copy(node, node.live).release());
     } catch (const std::exception&) {  // there is no memory: it stays as large as it is
     }
   }
@@ -452,63 +365,6 @@ class Art {
     if constexpr (!Trust::kDoubts) return true;
     return trust.holds(&node, sizeof(Node)) && node.kind <= art::Kind::node256 &&
            trust.readable(&node, art::bytes_of(node));
-  }
-
-  struct InspectedNode {
-    const Node* node;
-    unsigned symbol;  // of the child that is being inspected
-    unsigned seen;    // children, with that one
-  };
-
-  struct Inspection {
-    Inspector& inspector;
-    std::vector<InspectedNode> path;
-    std::size_t first;  // from this node of the path on, the next leaf is the first of each child
-    const Leaf* previous;
-    std::uint64_t pairs;
-  };
-
-  static bool inspect_node(Inspection& inspection, const Node& node) {
-    if (!inspection.inspector.readable(&node, sizeof(Node))) return false;
-    if (node.kind > art::Kind::node256) return false;
-    if (!inspection.inspector.node(&node, art::bytes_of(node))) return false;
-    std::vector<InspectedNode>& path = inspection.path;
-    if (!path.empty() && node.depth <= path.back().node->depth) return false;
-    if (node.state != art::kFree || node.used > art::capacity_of(node) || node.live < 2)
-      return false;
-    path.push_back({&node, 0, 0});
-    return true;
-  }
-
-  /// Checks that neighbours first differ in the symbol of the node that parts them: then keys
-  /// ascend and all below a node have the same symbols before.
-  static bool inspect_leaf(Inspection& inspection, const Leaf& leaf) {
-    if (!inspection.inspector.node(&leaf, sizeof leaf)) return false;
-    if (!inspection.inspector.pair(leaf.key, leaf.value)) return false;
-    const std::vector<InspectedNode>& path = inspection.path;
-    for (std::size_t i = inspection.first; i < path.size(); ++i)
-      if (Keys::symbol(leaf.key, path[i].node->depth) != path[i].symbol) return false;
-    const Leaf* const previous = std::exchange(inspection.previous, &leaf);
-    ++inspection.pairs;
-    return previous == nullptr ||
-           Keys::mismatch(previous->key, leaf.key) == path[inspection.first].node->depth;
-  }
-
-  /// Goes on to the next child of a path; 0: there is none.
-  static bool inspect_next(Inspection& inspection, Link& link) {
-    std::vector<InspectedNode>& path = inspection.path;
-    for (; !path.empty(); path.pop_back()) {
-      InspectedNode& last = path.back();
-      const Child child = art::next_child(*last.node, last.seen == 0 ? 0 : last.symbol + 1);
-      if ((link = child.link) != 0) {
-        last.symbol = child.symbol;
-        if (++last.seen > 1) inspection.first = path.size() - 1;
-        return true;
-      }
-      if (last.seen != last.node->live) return false;
-    }
-    link = 0;
-    return true;
   }
 
   std::atomic<std::uint64_t> size_{0};

@@ -26,10 +26,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -41,10 +39,20 @@
 #include <perdix/tips_locks.h>
 #include <perdix/tips_plugin.h>
 
+#include "plugins/clht/chain_changes.h"
+#include "plugins/clht/table.h"
+
 namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class Clht {
+  using Bucket = clht::Bucket;
+  using Table = clht::Table;
+  using Pairs = clht::Pairs;
+  using Chains = clht::ChainChanges<Memory, Keys>;
+  using Locked = typename Chains::Locked;
+  using Place = typename Chains::Place;
+
  public:
   bool put(Word key, Word value, Word& old) {
     const std::uint64_t hash = Keys::hash(key);
@@ -52,7 +60,7 @@ class Clht {
     for (Backoff backoff; !there; there = put_into(first_table(), hash, key, value, old))
       backoff.pause();
     if (!*there) {
-      const std::uint64_t pairs = change(size_).fetch_add(1) + 1;
+      const std::uint64_t pairs = Chains::change(size_).fetch_add(1) + 1;
       const Table& table = *first();  // it has the pair, so it stays
       if (pairs > kDense * table.size()) try_resize(pairs, table.bits + 1);
     }
@@ -64,7 +72,7 @@ class Clht {
     Table* const table = first();
     if (table == nullptr || !erase_from(*table, Keys::hash(key), key, old_key, old_value))
       return false;
-    const std::uint64_t pairs = change(size_).fetch_sub(1) - 1;
+    const std::uint64_t pairs = Chains::change(size_).fetch_sub(1) - 1;
     pairs == 0 ? clear() : shrink(pairs);
     move_some();
     return true;
@@ -83,7 +91,7 @@ class Clht {
         if (!std::exchange(is_head, false) && !trust.readable(bucket, sizeof(Bucket)))
           return trust.damaged();
         const Pairs pairs = pairs_of(*bucket);
-        for (unsigned slot = 0; slot < kSlots; ++slot) {
+        for (unsigned slot = 0; slot < clht::kSlots; ++slot) {
           if (!pairs.has(slot)) continue;
           if (!trust.key(pairs.keys[slot])) return trust.damaged();
           if (Keys::equal(pairs.keys[slot], key)) return value = pairs.values[slot], true;
@@ -133,103 +141,15 @@ class Clht {
   /// A bucket, those for what it moves into a new table, and the first table. Larger ones are done
   /// without.
   static constexpr PutTakes put_takes() {
-    return {{{sizeof(Bucket), 1 + kMovedIntoNew}, {Table::bytes(kFirstBits), 1}}};
+    return {{{sizeof(Bucket), 1 + kMovedIntoNew}, {Table::bytes(clht::kFirstBits), 1}}};
   }
 
  private:
-  static constexpr unsigned kFirstBits = 3, kMaxBits = 40;
-  static constexpr unsigned kSlots = 3;
   static constexpr std::uint64_t kDense = 2;    // pairs for a bucket
   static constexpr std::uint64_t kSparse = 4;   // buckets for a pair
   static constexpr unsigned kAtOnce = 16;       // pairs or runs of empty buckets a write moves
   static constexpr unsigned kRun = 64;          // buckets of such a run
   static constexpr unsigned kMovedIntoNew = 2;  // new buckets that it makes for that
-
-  // The state of a bucket. Only a first bucket is ever locked.
-  static constexpr std::uint64_t kUsed = (1U << kSlots) - 1;  // a bit for each slot
-  static constexpr std::uint64_t kLocked = kUsed + 1;
-  static constexpr std::uint64_t kVersion = 2 * kLocked;
-
-  struct Bucket {
-    std::atomic<std::uint64_t> state{0};
-    std::atomic<Bucket*> next{nullptr};
-    std::array<std::atomic<Word>, kSlots> keys{};
-    std::array<std::atomic<Word>, kSlots> values{};
-
-    Bucket* following() const { return next.load(std::memory_order_acquire); }
-    std::uint64_t used() const { return state.load(std::memory_order_relaxed) & kUsed; }
-  };
-  static_assert(sizeof(Bucket) == 64);
-
-  struct Table {
-    const std::uint64_t bits;
-    std::atomic<Table*> next{nullptr};  // its successor; the table itself: it is closed
-    std::uint64_t moved = 0;            // buckets of which all pairs are there
-    std::uint64_t padding[5]{};         // buckets begin with a line
-
-    static constexpr std::uint64_t size_for(std::uint64_t bits) { return std::uint64_t{1} << bits; }
-    static constexpr std::size_t bytes(std::uint64_t bits) {
-      return sizeof(Table) + size_for(bits) * sizeof(Bucket);
-    }
-    std::uint64_t size() const { return size_for(bits); }
-    std::uint64_t index(std::uint64_t hash) const { return hash >> (64 - bits); }
-    const Bucket& bucket(std::uint64_t i) const {
-      return reinterpret_cast<const Bucket*>(this + 1)[i];
-    }
-    Bucket& bucket(std::uint64_t i) { return reinterpret_cast<Bucket*>(this + 1)[i]; }
-    const Bucket& head(std::uint64_t hash) const { return bucket(index(hash)); }
-    Bucket& head(std::uint64_t hash) { return bucket(index(hash)); }
-    Table* successor() const {
-      Table* const table = next.load();
-      return table == this ? nullptr : table;
-    }
-    bool is_closed() const { return next.load() == this; }
-  };
-  static_assert(sizeof(Table) == 64);
-
-  /// Each change of what others can see.
-  template <class T>
-  static T& change(T& object) {
-    Memory::add(&object, sizeof object);
-    return object;
-  }
-
-  /// The lock of a chain.
-  class Locked {
-   public:
-    explicit Locked(Bucket& head) : state_(change(head).state) {
-      for (Backoff backoff;; backoff.pause()) {
-        std::uint64_t free = state_.load(std::memory_order_relaxed) & ~kLocked;
-        if (state_.compare_exchange_weak(free, free | kLocked)) return;
-      }
-    }
-    ~Locked() { state_.fetch_and(~kLocked, std::memory_order_release); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-   private:
-    std::atomic<std::uint64_t>& state_;
-  };
-
-  /// What a bucket had at one moment.
-  struct Pairs {
-    std::uint64_t used;
-    std::array<Word, kSlots> keys, values;
-    bool has(unsigned slot) const { return (used >> slot & 1) != 0; }
-  };
-
-  static Pairs pairs_of(const Bucket& bucket) {
-    for (;;) {
-      const std::uint64_t state = bucket.state.load(std::memory_order_acquire);
-      Pairs pairs{state & kUsed, {}, {}};
-      for (unsigned slot = 0; slot < kSlots; ++slot) {
-        pairs.keys[slot] = bucket.keys[slot].load(std::memory_order_acquire);
-        pairs.values[slot] = bucket.values[slot].load(std::memory_order_acquire);
-      }
-      const std::uint64_t after = bucket.state.load(std::memory_order_relaxed);
-      if (((state ^ after) & ~kLocked) == 0) return pairs;
-    }
-  }
 
   Table* first() const { return table_.load(std::memory_order_acquire); }
 
@@ -241,75 +161,27 @@ class Clht {
 
   Table& first_table() {
     if (Table* const table = first()) return *table;
-    const std::lock_guard guard(change(resizing_));
-    if (first() == nullptr) change(table_).store(new_table(kFirstBits), std::memory_order_release);
+    const std::lock_guard guard(Chains::change(resizing_));
+    if (first() == nullptr)
+      Chains::change(table_).store(new_table(clht::kFirstBits), std::memory_order_release);
     return *first();
   }
-
-  /// A slot of a bucket; null: there is none.
-  struct Place {
-    Bucket* bucket;
-    unsigned slot;
-  };
-
-  // What follows needs the lock of the chain that begins with `head`.
-
-  static Place find_in(Bucket& head, Word key) {
-    for (Bucket* bucket = &head; bucket != nullptr; bucket = bucket->following())
-      for (unsigned slot = 0; slot < kSlots; ++slot)
-        if ((bucket->used() >> slot & 1) != 0 && Keys::equal(bucket->keys[slot], key))
-          return {bucket, slot};
-    return {nullptr, 0};
-  }
-
-  static Bucket* bucket_with_room(Bucket& head) {
-    Bucket* bucket = &head;
-    while (bucket != nullptr && bucket->used() == kUsed) bucket = bucket->following();
-    return bucket;
-  }
-
-  static void add(Bucket& head, Word key, Word value) {
-    if (Bucket* const bucket = bucket_with_room(head)) return fill(change(*bucket), key, value);
-    auto* const bucket = new (Memory::allocate(sizeof(Bucket))) Bucket;
-    fill(*bucket, key, value);
-    bucket->next.store(head.following(), std::memory_order_relaxed);
-    head.next.store(bucket, std::memory_order_release);  // its line was logged for the lock
-  }
-
-  static void fill(Bucket& bucket, Word key, Word value) {
-    const std::uint64_t state = bucket.state.load(std::memory_order_relaxed);
-    const auto slot = static_cast<unsigned>(std::countr_one(state & kUsed));
-    // Behind the state that says that the slot is empty: C2.
-    bucket.values[slot].store(value, std::memory_order_release);
-    bucket.keys[slot].store(key, std::memory_order_release);
-    bucket.state.store((state + kVersion) | std::uint64_t{1} << slot, std::memory_order_release);
-  }
-
-  static void remove(Bucket& head, const Place& place) {
-    Bucket& bucket = *place.bucket;
-    change(bucket).state.fetch_and(~(std::uint64_t{1} << place.slot), std::memory_order_release);
-    if (&bucket == &head || bucket.used() != 0) return;
-    Bucket* before = &head;
-    while (before->following() != &bucket) before = before->following();
-    change(*before).next.store(bucket.following(), std::memory_order_release);
-    Memory::free(&bucket);
-  }
-
-  // What follows does not.
 
   /// Whether the key was there. None: the table was closed, and nothing has happened.
   static std::optional<bool> put_into(Table& table, std::uint64_t hash, Word key, Word value,
                                       Word& old) {
     Bucket& head = table.head(hash);
     const Locked lock(head);
-    if (const Place place = find_in(head, key); place.bucket != nullptr) {
-      old = change(*place.bucket).values[place.slot].exchange(value, std::memory_order_acq_rel);
+    if (const Place place = Chains::find_in(head, key); place.bucket != nullptr) {
+      old = Chains::change(*place.bucket)
+                .values[place.slot]
+                .exchange(value, std::memory_order_acq_rel);
       return true;
     }
     // Read with the lock: what is moved from this chain is so later.
     if (table.is_closed()) return std::nullopt;
     if (Table* const next = table.successor()) return put_into(*next, hash, key, value, old);
-    add(head, key, value);
+    Chains::add(head, key, value);
     return false;
   }
 
@@ -317,9 +189,9 @@ class Clht {
                          Word& old_value) {
     Bucket& head = table.head(hash);
     const Locked lock(head);
-    if (const Place place = find_in(head, key); place.bucket != nullptr) {
+    if (const Place place = Chains::find_in(head, key); place.bucket != nullptr) {
       old_key = place.bucket->keys[place.slot], old_value = place.bucket->values[place.slot];
-      remove(head, place);
+      Chains::remove(head, place);
       return true;
     }
     Table* const next = table.successor();
@@ -328,35 +200,36 @@ class Clht {
 
   void shrink(std::uint64_t pairs) {
     const Table* const table = first();  // null: another thread has erased the last pair
-    if (table == nullptr || table->bits == kFirstBits || pairs > table->size() / kSparse) return;
+    if (table == nullptr || table->bits == clht::kFirstBits || pairs > table->size() / kSparse)
+      return;
     try_resize(pairs, table->bits - 1);
   }
 
   /// Now and then: there may be no memory, and pairs move with writes only.
   void try_resize(std::uint64_t pairs, std::uint64_t bits) {
-    const std::unique_lock guard(change(resizing_), std::try_to_lock);
+    const std::unique_lock guard(Chains::change(resizing_), std::try_to_lock);
     if (!guard.owns_lock() || first() == nullptr) return;
     Table& table = *first();
-    if (table.next.load() != nullptr || bits > kMaxBits) return;
+    if (table.next.load() != nullptr || bits > clht::kMaxBits) return;
     if (bits != table.bits + 1 && bits + 1 != table.bits) return;  // another thread was faster
-    if (pairs % (table.size() >> kFirstBits) > 1) return;
+    if (pairs % (table.size() >> clht::kFirstBits) > 1) return;
     try {
       Table* const next = new_table(bits);
-      change(table.next).store(next);
+      Chains::change(table.next).store(next);
     } catch (const std::exception&) {  // it stays as large as it is
     }
   }
 
   /// The last pair has gone, and no later write may come that would shrink the table.
   void clear() {
-    const std::lock_guard guard(change(resizing_));
+    const std::lock_guard guard(Chains::change(resizing_));
     if (first() == nullptr || size_ > 0) return;
     move(~0U, ~0U);  // pairs that were put and not counted yet, and empty buckets
     Table& table = *first();
-    if (table.successor() != nullptr || table.bits == kFirstBits) return;
-    change(table.next).store(&table);
+    if (table.successor() != nullptr || table.bits == clht::kFirstBits) return;
+    Chains::change(table.next).store(&table);
     if (!is_empty(table)) return table.next.store(nullptr);
-    change(table_).store(nullptr, std::memory_order_release);
+    Chains::change(table_).store(nullptr, std::memory_order_release);
     Memory::free(&table);
   }
 
@@ -371,15 +244,10 @@ class Clht {
     return true;
   }
 
-  /// An unlocked bucket without pairs.
-  static bool is_free(const Bucket& head) {
-    return (head.state.load() & (kUsed | kLocked)) == 0 && head.following() == nullptr;
-  }
-
   void move_some() {
     const Table* const table = first();
     if (table == nullptr || table->successor() == nullptr) return;
-    const std::unique_lock guard(change(resizing_), std::try_to_lock);
+    const std::unique_lock guard(Chains::change(resizing_), std::try_to_lock);
     if (guard.owns_lock() && first() != nullptr) move(kAtOnce, kRun);
   }
 
@@ -404,28 +272,28 @@ class Clht {
   /// With resizing_. False if it would need more new buckets than it may make.
   bool move_one(Table& from, Table& to, unsigned run, unsigned& buckets) {
     if (from.moved == from.size()) {
-      change(table_).store(&to, std::memory_order_release);
+      Chains::change(table_).store(&to, std::memory_order_release);
       Memory::free(&from);
       return true;
     }
     if (const std::uint64_t end = end_of_run(from, run); end != from.moved) {
-      change(from.moved) = end;
+      Chains::change(from.moved) = end;
       return true;
     }
     Bucket& head = from.bucket(from.moved);
     const Locked lock(head);
     Bucket& bucket = head.following() == nullptr ? head : *head.following();
     if (bucket.used() == 0) {
-      ++change(from.moved);
+      ++Chains::change(from.moved);
       return true;
     }
     const auto slot = static_cast<unsigned>(std::countr_zero(bucket.used()));
     const Word key = bucket.keys[slot];
     Bucket& new_head = to.head(Keys::hash(key));
     const Locked new_lock(new_head);
-    if (bucket_with_room(new_head) == nullptr && buckets-- == 0) return false;
-    add(new_head, key, bucket.values[slot]);
-    remove(head, {&bucket, slot});
+    if (Chains::bucket_with_room(new_head) == nullptr && buckets-- == 0) return false;
+    Chains::add(new_head, key, bucket.values[slot]);
+    Chains::remove(head, {&bucket, slot});
     return true;
   }
 
@@ -433,7 +301,7 @@ class Clht {
                       std::vector<std::pair<Word, Word>>& all) {
     for (const Bucket* bucket = &head; bucket != nullptr; bucket = bucket->following()) {
       const Pairs pairs = pairs_of(*bucket);
-      for (unsigned slot = 0; slot < kSlots; ++slot) {
+      for (unsigned slot = 0; slot < clht::kSlots; ++slot) {
         if (!pairs.has(slot)) continue;
         const std::uint64_t hash = Keys::hash(pairs.keys[slot]);
         if (hash >= from && hash <= to) all.emplace_back(pairs.keys[slot], pairs.values[slot]);
@@ -449,8 +317,8 @@ class Clht {
   }
 
   static bool is_sound(const Table& table) {
-    return table.bits >= kFirstBits && table.bits <= kMaxBits && table.moved <= table.size() &&
-           !table.is_closed();
+    return table.bits >= clht::kFirstBits && table.bits <= clht::kMaxBits &&
+           table.moved <= table.size() && !table.is_closed();
   }
 
   static bool inspect_table(Inspector& inspector, const Table* table, std::uint64_t& pairs) {
@@ -470,8 +338,8 @@ class Clht {
       if (!std::exchange(is_head, false) &&
           (!inspector.node(bucket, sizeof(Bucket)) || bucket->used() == 0))
         return false;
-      if ((bucket->state & kLocked) != 0) return false;
-      for (unsigned slot = 0; slot < kSlots; ++slot) {
+      if ((bucket->state & clht::kLocked) != 0) return false;
+      for (unsigned slot = 0; slot < clht::kSlots; ++slot) {
         if ((bucket->used() >> slot & 1) == 0) continue;
         ++pairs;
         if (!inspector.pair(bucket->keys[slot], bucket->values[slot])) return false;

@@ -23,10 +23,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -37,10 +34,23 @@
 #include <perdix/tips_locks.h>
 #include <perdix/tips_plugin.h>
 
+#include "plugins/lfhash/levels.h"
+#include "plugins/lfhash/list.h"
+
 namespace perdix::tips::plugins {
 
 template <class Memory, class Keys>
 class LfHash {
+  using Order = lfhash::Order;
+  using Link = lfhash::Link;
+  using Place = lfhash::ListPlace;
+  using Node = lfhash::Node;
+  using Entry = lfhash::Entry;
+  using Spot = lfhash::Spot;
+  using List = lfhash::ListChanges<Memory>;
+  template <class T>
+  using Own = typename List::template Own<T>;
+
  public:
   bool put(Word key, Word value, Word& old) {
     const Order order = order_of(key);
@@ -49,15 +59,15 @@ class LfHash {
       const std::optional<Spot> spot = find_spot(order, key);
       if (!spot) continue;
       if (holds(spot->at, order, key)) {
-        old = change(node_at(*spot->at).value).exchange(value, std::memory_order_acq_rel);
+        old = List::change(node_at(*spot->at).value).exchange(value, std::memory_order_acq_rel);
         return true;
       }
-      if (node == nullptr) node = make<Node>(order, key, value);
-      if (!link_in(*spot, *node)) continue;
+      if (node == nullptr) node = List::template make<Node>(order, key, value);
+      if (!List::link_in(*spot, *node)) continue;
       node.release();
       break;
     }
-    if (change(size_).fetch_add(1) + 1 > kDense << bits_.load()) grow();
+    if (List::change(size_).fetch_add(1) + 1 > kDense << bits_.load()) grow();
     return false;
   }
 
@@ -68,12 +78,12 @@ class LfHash {
       if (!spot) continue;
       if (!holds(spot->at, order, key)) return false;
       Node& node = node_at(*spot->at);
-      mark(node);
+      List::mark(node);
       old_key = node.key, old_value = node.value.load(std::memory_order_acquire);
-      if (!unlink(*spot)) pass_by(order, key);
+      if (!List::unlink(*spot)) pass_by(order, key);
       break;
     }
-    change(size_).fetch_sub(1);
+    List::change(size_).fetch_sub(1);
     shrink();
     return true;
   }
@@ -85,7 +95,7 @@ class LfHash {
     const Order order = order_of(key);
     const Place* place = place_before(trust, order);
     while (place != nullptr) {
-      place = place_at(place->next.load(std::memory_order_acquire));
+      place = lfhash::place_at(place->next.load(std::memory_order_acquire));
       if (place == nullptr) return false;
       if (!is_readable(trust, place)) break;
       if (place->order > order) return false;
@@ -107,7 +117,7 @@ class LfHash {
     const std::uint64_t last = bits == 0 ? ~std::uint64_t{0} : hash | ~std::uint64_t{0} >> bits;
     const Place* place = place_before(Trusting(), hash);
     for (;;) {
-      place = place_at(place->next.load(std::memory_order_acquire));
+      place = lfhash::place_at(place->next.load(std::memory_order_acquire));
       if (place == nullptr || place->order > last) return last + 1;
       if (place->order < hash || !is_pair(*place) || is_marked(*place)) continue;
       const Node& node = node_at(*place);
@@ -117,16 +127,16 @@ class LfHash {
 
   bool inspect(Inspector& inspector) const {
     std::uint64_t listed = 0, pairs = 0;  // places that are in the directory, and pairs
-    if (bits_ > kMaxBits || !inspect_directory(inspector, listed)) return false;
+    if (bits_ > lfhash::kMaxBits || !levels_.inspect(inspector, bits_, listed)) return false;
     const Place* before = nullptr;
     for (Link link = head_.next; link != 0; link = before->next) {
-      if ((link & kMarked) != 0) return false;
-      if (!inspector.readable(place_at(link), sizeof(Place))) return false;
-      const Place& place = *place_at(link);
+      if ((link & lfhash::kMarked) != 0) return false;
+      if (!inspector.readable(lfhash::place_at(link), sizeof(Place))) return false;
+      const Place& place = *lfhash::place_at(link);
       if (!inspector.node(&place, bytes_of(place))) return false;
       if (!is_pair(place)) {
         if (before != nullptr && before->order >= place.order) return false;
-        listed -= is_listed(place) ? 1 : 0;
+        listed -= levels_.is_listed(place) ? 1 : 0;
       } else if (!inspect_pair(inspector, before, node_at(place)) || ++pairs == 0) {
         return false;
       }
@@ -141,65 +151,11 @@ class LfHash {
   static constexpr PutTakes put_takes() { return {{{sizeof(Node), 1}, {sizeof(Place), 1}}}; }
 
  private:
-  using Order = std::uint64_t;
-  /// The address of what follows in the list; kMarked is set: the one with this link leaves it.
-  using Link = std::uint64_t;
-  static constexpr Link kMarked = 1;
-
-  static constexpr unsigned kMaxBits = 32;     // levels
   static constexpr std::uint64_t kDense = 2;   // pairs for a place of the directory
   static constexpr std::uint64_t kSparse = 2;  // places for a pair
   static constexpr unsigned kAtOnce = 16;      // places that an erase takes away
 
-  struct Place {
-    explicit Place(Order at) : order(at) {}
-    std::atomic<Link> next{0};
-    const Order order;
-  };
-  struct Node : Place {
-    Node(Order at, Word its_key, Word its_value) : Place(at), key(its_key), value(its_value) {}
-    const Word key;
-    std::atomic<Word> value;
-  };
-  using Entry = std::atomic<Place*>;
-
-  struct Release {
-    void operator()(Place* place) const { release(place); }
-  };
-  /// Of what no other thread can find.
-  template <class T>
-  using Own = std::unique_ptr<T, Release>;
-
-  template <class T, class... Arguments>
-  static Own<T> make(Arguments... arguments) {
-    return Own<T>(new (Memory::allocate(sizeof(T))) T(arguments...));
-  }
-  static void release(void* block) { Memory::free(block); }
-
-  /// Each change of what others can see.
-  template <class T>
-  static T& change(T& object) {
-    Memory::add(&object, sizeof object);
-    return object;
-  }
-
-  template <class T>
-  static bool exchange(std::atomic<T>& place, T from, T to) {
-    return change(place).compare_exchange_strong(from, to, std::memory_order_acq_rel);
-  }
-
   static Order order_of(Word key) { return Keys::hash(key) | 1; }
-  static bool is_pair(const Place& place) { return (place.order & 1) != 0; }
-  static Link link_to(const Place* place) { return reinterpret_cast<Link>(place); }
-  static Place* place_at(Link link) { return reinterpret_cast<Place*>(link & ~kMarked); }
-  static Node& node_at(Place& place) { return static_cast<Node&>(place); }
-  static const Node& node_at(const Place& place) { return static_cast<const Node&>(place); }
-  static std::size_t bytes_of(const Place& place) {
-    return is_pair(place) ? sizeof(Node) : sizeof(Place);
-  }
-  static bool is_marked(const Place& place) {
-    return (place.next.load(std::memory_order_acquire) & kMarked) != 0;
-  }
   static bool holds(const Place* place, Order order, Word key) {
     return place != nullptr && place->order == order && Keys::equal(node_at(*place).key, key);
   }
@@ -210,44 +166,18 @@ class LfHash {
 
   // --- The directory ---
 
-  static constexpr std::uint64_t entries_of(unsigned level) {
-    return std::uint64_t{1} << (level - 1);
-  }
-  static constexpr std::size_t bytes_of_level(unsigned level) {
-    return entries_of(level) * sizeof(Entry);
-  }
-  Entry* level(unsigned n) const { return levels_[n - 1].load(std::memory_order_acquire); }
-
-  /// The entry of level n for the place that is nearest to an order; null: it is one of a level
-  /// before, or there is no such level.
-  Entry* entry_of(unsigned n, Order order) const {
-    const std::uint64_t prefix = order >> (64 - n);
-    Entry* const entries = level(n);
-    return prefix % 2 == 0 || entries == nullptr ? nullptr : &entries[prefix / 2];
-  }
-
-  /// The level of a place.
-  static unsigned level_of(Order order) {
-    return 64 - static_cast<unsigned>(std::countr_zero(order));
-  }
-  /// The place that begins the range of an order, when there are this many levels. 0: the head
-  /// does.
-  static Order beginning(std::uint64_t bits, Order order) {
-    return bits == 0 ? 0 : order >> (64 - bits) << (64 - bits);
-  }
-
   /// The last place of the directory that is not behind an order. Null: the index is damaged.
   template <class Trust>
   const Place* place_before(const Trust& trust, Order order) const {
     for (auto n = static_cast<unsigned>(bits_.load(std::memory_order_acquire)); n > 0; --n) {
-      if (Trust::kDoubts && n > kMaxBits) return nullptr;
-      const Entry* const entry = entry_of(n, order);
+      if (Trust::kDoubts && n > lfhash::kMaxBits) return nullptr;
+      const Entry* const entry = levels_.entry_of(n, order);
       if (entry == nullptr) continue;
-      if (!trust.holds(level(n), bytes_of_level(n))) return nullptr;
+      if (!trust.holds(levels_.level(n), lfhash::bytes_of_level(n))) return nullptr;
       const Place* const place = entry->load(std::memory_order_acquire);
       if (place == nullptr) continue;
       if (!trust.holds(place, sizeof(Place))) return nullptr;
-      if (Trust::kDoubts && place->order != beginning(n, order)) return nullptr;
+      if (Trust::kDoubts && place->order != lfhash::beginning(n, order)) return nullptr;
       if (!is_marked(*place)) return place;
     }
     return &head_;
@@ -255,9 +185,9 @@ class LfHash {
 
   /// The place that begins the range of an order, if there is memory for it.
   void make_place(Order order) {
-    const Order at = beginning(bits_.load(std::memory_order_acquire), order);
+    const Order at = lfhash::beginning(bits_.load(std::memory_order_acquire), order);
     if (at == 0) return;
-    Entry* const entry = entry_of(level_of(at), at);
+    Entry* const entry = levels_.entry_of(lfhash::level_of(at), at);
     if (entry == nullptr || entry->load(std::memory_order_acquire) != nullptr) return;
     try {
       list(*entry, add_place(at));
@@ -267,47 +197,47 @@ class LfHash {
 
   /// The place of an order in the list: a new one, or one that another thread has put there.
   Place& add_place(Order order) {
-    for (Own<Place> place = make<Place>(order);;) {
+    for (Own<Place> place = List::template make<Place>(order);;) {
       const std::optional<Spot> spot = find_spot(order, 0);
       if (!spot) continue;
       if (spot->at != nullptr && spot->at->order == order) return *spot->at;
-      if (link_in(*spot, *place)) return *place.release();
+      if (List::link_in(*spot, *place)) return *place.release();
     }
   }
 
   static void list(Entry& entry, Place& place) {
-    if (!exchange<Place*>(entry, nullptr, &place)) return;
+    if (!List::template exchange<Place*>(entry, nullptr, &place)) return;
     // Another thread may have marked it, and looked into the entry before it was there: L4.
-    if (is_marked(place)) exchange<Place*>(entry, &place, nullptr);
+    if (is_marked(place)) List::template exchange<Place*>(entry, &place, nullptr);
   }
 
   /// A place leaves the directory and the list.
   void take_away(Entry& entry) {
     Place* const place = entry.load(std::memory_order_acquire);
     if (place == nullptr) return;
-    mark(*place);
-    exchange<Place*>(entry, place, nullptr);
+    List::mark(*place);
+    List::template exchange<Place*>(entry, place, nullptr);
     pass_by(place->order, 0);
   }
 
   /// If there is memory, and no other thread is at it.
   void grow() {
-    const std::unique_lock guard(change(resizing_), std::try_to_lock);
+    const std::unique_lock guard(List::change(resizing_), std::try_to_lock);
     const auto bits = static_cast<unsigned>(bits_.load());
-    if (!guard.owns_lock() || bits == kMaxBits || size_ <= kDense << bits) return;
+    if (!guard.owns_lock() || bits == lfhash::kMaxBits || size_ <= kDense << bits) return;
     try {
-      if (level(bits + 1) == nullptr) {
+      if (levels_.level(bits + 1) == nullptr) {
         Entry* const entries = new_level(bits + 1);
-        change(levels_[bits]).store(entries, std::memory_order_release);
+        List::change(levels_[bits + 1]).store(entries, std::memory_order_release);
       }
-      change(bits_).store(bits + 1, std::memory_order_release);
+      List::change(bits_).store(bits + 1, std::memory_order_release);
     } catch (const std::exception&) {  // it stays as large as it is
     }
   }
 
   static Entry* new_level(unsigned n) {
-    auto* const entries = static_cast<Entry*>(Memory::allocate(bytes_of_level(n)));
-    for (std::uint64_t i = 0; i < entries_of(n); ++i) new (&entries[i]) Entry(nullptr);
+    auto* const entries = static_cast<Entry*>(Memory::allocate(lfhash::bytes_of_level(n)));
+    for (std::uint64_t i = 0; i < lfhash::entries_of(n); ++i) new (&entries[i]) Entry(nullptr);
     return entries;
   }
 
@@ -315,75 +245,49 @@ class LfHash {
   void shrink() {
     const std::uint64_t bits = bits_.load();
     if (level_behind(bits) == nullptr && (bits == 0 || size_ > (1ULL << bits) / kSparse)) return;
-    const std::unique_lock guard(change(resizing_), std::try_to_lock);
+    const std::unique_lock guard(List::change(resizing_), std::try_to_lock);
     if (!guard.owns_lock() || bits != bits_.load()) return;
     if (level_behind(bits) != nullptr) return empty(static_cast<unsigned>(bits) + 1);
-    change(emptied_) = 0;
-    change(bits_).store(bits - 1, std::memory_order_release);
+    List::change(emptied_) = 0;
+    List::change(bits_).store(bits - 1, std::memory_order_release);
   }
 
   Entry* level_behind(std::uint64_t bits) const {
-    return bits == kMaxBits ? nullptr : level(static_cast<unsigned>(bits) + 1);
+    return bits == lfhash::kMaxBits ? nullptr : levels_.level(static_cast<unsigned>(bits) + 1);
   }
 
   void empty(unsigned n) {
-    Entry* const entries = level(n);
-    std::uint64_t& next = change(emptied_);
-    for (unsigned i = 0; i < kAtOnce && next < entries_of(n); ++i) take_away(entries[next++]);
-    if (next < entries_of(n)) return;
+    Entry* const entries = levels_.level(n);
+    std::uint64_t& next = List::change(emptied_);
+    for (unsigned i = 0; i < kAtOnce && next < lfhash::entries_of(n); ++i)
+      take_away(entries[next++]);
+    if (next < lfhash::entries_of(n)) return;
     next = 0;
-    change(levels_[n - 1]).store(nullptr, std::memory_order_release);
-    release(entries);
+    List::change(levels_[n]).store(nullptr, std::memory_order_release);
+    List::release(entries);
   }
 
   // --- The list ---
 
-  /// `link` leads to `at`, the first one that does not come before what is looked for; null: none.
-  struct Spot {
-    std::atomic<Link>* link;
-    Place* at;
-  };
-
   /// Unlinks marked elements on its way. None: another thread was in the way.
   std::optional<Spot> find_spot(Order order, Word key) {
     // Never the place itself that is looked for, which may be the one to be unlinked.
-    const Place* const first = place_before(Trusting(), is_odd(order) ? order : order - 1);
+    const Place* const first = place_before(Trusting(), lfhash::is_odd(order) ? order : order - 1);
     std::atomic<Link>* link = &const_cast<Place*>(first)->next;
     for (Link to = link->load(std::memory_order_acquire);;) {
-      if ((to & kMarked) != 0) return std::nullopt;
-      Place* const at = place_at(to);
+      if ((to & lfhash::kMarked) != 0) return std::nullopt;
+      Place* const at = lfhash::place_at(to);
       if (at == nullptr) return Spot{link, nullptr};
       const Link next = at->next.load(std::memory_order_acquire);
-      if ((next & kMarked) != 0) {
-        if (!unlink({link, at})) return std::nullopt;
-        to = next & ~kMarked;
+      if ((next & lfhash::kMarked) != 0) {
+        if (!List::unlink({link, at})) return std::nullopt;
+        to = next & ~lfhash::kMarked;
         continue;
       }
       if (!comes_before(*at, order, key)) return Spot{link, at};
       link = &at->next;
       to = next;
     }
-  }
-
-  static bool is_odd(Order order) { return (order & 1) != 0; }
-
-  static bool link_in(const Spot& spot, Place& place) {
-    place.next.store(link_to(spot.at), std::memory_order_relaxed);
-    return exchange(*spot.link, link_to(spot.at), link_to(&place));
-  }
-
-  static void mark(Place& place) {
-    for (Link next = place.next.load(std::memory_order_acquire); (next & kMarked) == 0;
-         next = place.next.load(std::memory_order_acquire))
-      exchange(place.next, next, next | kMarked);
-  }
-
-  /// Of what is marked.
-  static bool unlink(const Spot& spot) {
-    const Link next = spot.at->next.load(std::memory_order_acquire) & ~kMarked;
-    if (!exchange(*spot.link, link_to(spot.at), next)) return false;
-    release(spot.at);
-    return true;
   }
 
   /// What is marked and has this order and key is out of the list after it.
@@ -400,23 +304,6 @@ class LfHash {
 
   // --- Inspection ---
 
-  bool inspect_directory(Inspector& inspector, std::uint64_t& listed) const {
-    for (unsigned n = 1; n <= kMaxBits; ++n) {
-      const Entry* const entries = level(n);
-      if (entries == nullptr && n > bits_) continue;
-      if (n > bits_ + 1 || !inspector.node(entries, bytes_of_level(n))) return false;
-      for (std::uint64_t i = 0; i < entries_of(n); ++i) listed += entries[i] != nullptr ? 1 : 0;
-    }
-    return true;
-  }
-
-  /// Whether a place of the list is the one in the directory.
-  bool is_listed(const Place& place) const {
-    const unsigned n = level_of(place.order);
-    const Entry* const entry = n == 0 || n > kMaxBits ? nullptr : entry_of(n, place.order);
-    return entry != nullptr && *entry == &place;
-  }
-
   static bool inspect_pair(Inspector& inspector, const Place* before, const Node& node) {
     if (!inspector.pair(node.key, node.value) || order_of(node.key) != node.order) return false;
     return before == nullptr || comes_before(*before, node.order, node.key);
@@ -427,7 +314,7 @@ class LfHash {
   std::atomic<std::uint64_t> size_{0};
   std::uint64_t emptied_ = 0;  // entries of the level behind those
   SpinLock resizing_;          // guards the above, and the levels
-  std::array<std::atomic<Entry*>, kMaxBits> levels_{};
+  lfhash::Levels levels_;
 };
 
 }  // namespace perdix::tips::plugins

@@ -43,9 +43,10 @@ struct TipsOptions {
   /// 2^22. At most this number is read when the index is opened after a crash.
   std::uint32_t undo_records = 8192;
 
-  /// Threads that replay the logs, at least: from 1 to `max_workers`.
+  /// Threads that replay the logs, at least: from 1 to `max_workers`, or to 256 if that is 0.
   std::uint32_t min_workers = 1;
-  /// Threads that replay the logs, at most: up to 256. 0: as many as the machine has processors.
+  /// Threads that replay the logs, at most: up to 256. 0: as many as the machine has processors, or
+  /// `min_workers` if it has fewer.
   std::uint32_t max_workers = 0;
 };
 

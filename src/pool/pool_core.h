@@ -1,27 +1,27 @@
 // An open pool as the allocator and the indexes see it: its memory, its persister, its directory of
 // indexes. perdix::Pool, the public class, is a shared_ptr to one.
 //
+// Its parts: MappedFile is the file in memory and on the device, SuperblockStore tells its state,
+// IndexTable has the indexes.
+//
 // Invariants:
 //   1. A pool that is open is marked unclean, durably, before anything else in it changes; it is
 //      marked clean only by close(), after everything else in it is durable.
-//   2. [0, size()) has space on the device, is mapped, and is covered by the superblock, which is
-//      durable before the allocator may use what was added.
+//   2. [0, size()) is ready (MappedFile) and covered by the superblock, which is durable before the
+//      allocator may use what was added.
 //   3. An index is open at most once; an IndexHandle keeps its pool open.
-//   4. Once a sync has failed or a page is lost (LostPages), nothing that is stored reaches the
-//      file any more, and no call returns a result: the pool can only be closed, which writes
-//      nothing.
+//   4. Once a sync has failed or a page is lost, no call returns a result: the pool can only be
+//      closed, which writes nothing.
 //   5. In a child of fork() every call throws `forked` before it takes a lock or looks at the pool;
 //      only the end of the last reference does nothing.
 //
 // Thread-safe, close() included. Memory stays where it is until close().
 #pragma once
 
-#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,18 +35,13 @@
 #include "alloc/space.h"
 #include "epoch/reclaimer.h"
 #include "pm/file.h"
-#include "pm/mapping.h"
 #include "pm/persist.h"
 #include "pool/background.h"
-#include "pool/directory.h"
-#include "pool/durability.h"
-#include "pool/file_lock.h"
-#include "pool/growth.h"
 #include "pool/health.h"
 #include "pool/index_handle.h"
-#include "pool/lost_pages.h"
+#include "pool/index_table.h"
+#include "pool/mapped_file.h"
 #include "pool/open_index.h"
-#include "pool/origin.h"
 #include "pool/superblock.h"
 
 namespace perdix::detail::pool {
@@ -73,15 +68,15 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// Closes, if close() hasn't been called; a failure leaves the pool unclean.
   ~PoolCore() override;
 
-  const pm::Persister& pm() const noexcept override { return *pm_; }
+  const pm::Persister& pm() const noexcept override { return file_.pm(); }
   alloc::Calloc& allocator() noexcept { return *allocator_; }
   epoch::Reclaimer& reclaimer() const noexcept override { return *reclaimer_; }
   Background& background() noexcept { return background_; }
   OpenIndexes& open_indexes() noexcept { return open_indexes_; }
 
-  std::byte* base() const noexcept override { return base_; }
-  std::uint64_t size() const noexcept override { return size_.load(std::memory_order_acquire); }
-  std::uint64_t max_size() const noexcept override { return max_size_; }
+  std::byte* base() const noexcept override { return file_.base(); }
+  std::uint64_t size() const noexcept override { return file_.size(); }
+  std::uint64_t max_size() const noexcept override { return file_.max_size(); }
 
   /// Makes [size(), new_size) part of the pool, zeroed; new_size is rounded up to whole units.
   /// Throws out_of_space or io_error, nothing changed.
@@ -94,12 +89,12 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   template <class T>
   T* at(pm::Offset offset) const noexcept {
-    assert((contains(offset, sizeof(T)) && offset % alignof(T) == 0) || health_->page_lost());
-    return reinterpret_cast<T*>(base_ + offset);
+    assert((contains(offset, sizeof(T)) && offset % alignof(T) == 0) || health().page_lost());
+    return file_.area<T>(offset);
   }
 
   pm::Offset offset(const void* p) const noexcept {
-    return static_cast<pm::Offset>(static_cast<const std::byte*>(p) - base_);
+    return static_cast<pm::Offset>(static_cast<const std::byte*>(p) - base());
   }
 
   /// Whether [offset, offset + n) lies in the pool, behind its superblock and directory: to be
@@ -121,17 +116,17 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   /// Throws forked in a child of the process that opened the pool, and io_error once a sync has
   /// failed or a page is lost. One load.
   void require_usable() const {
-    if (!health_->usable()) [[unlikely]]
+    if (!health().usable()) [[unlikely]]
       throw_unusable();
   }
 
   /// Like require_usable(), around a change; io_error also if the program has closed the file.
   void require_writable() const {
-    if (!health_->writable()) [[unlikely]]
+    if (!health().writable()) [[unlikely]]
       throw_unusable();
   }
 
-  const Health& health() const noexcept { return *health_; }
+  const Health& health() const noexcept { return file_.health(); }
 
   /// Opens the index, or creates it with root 0. Throws wrong_engine, wrong_kind, in_use,
   /// out_of_space (directory full), invalid_argument or too_large (name).
@@ -214,14 +209,13 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   bool is_open() const;
 
   /// Waits until nothing more is made ready ahead of use. For tests.
-  void wait_for_growth() { growth_->wait_until_idle(); }
+  void wait_for_growth() { file_.wait_for_growth(); }
 
  private:
   friend class IndexHandle;  // releases its slot
   using Lock = std::unique_lock<std::mutex>;
 
-  /// The boot id is read before the file is opened: then it needs no descriptor that the file has.
-  PoolCore(const BootId& boot, pm::File file) : file_(std::move(file)), origin_(boot, file_) {}
+  PoolCore(const BootId& boot, pm::File file) : file_(boot, std::move(file)) {}
 
   template <class MakeFile>
   static std::shared_ptr<PoolCore> lock_file(MakeFile file);
@@ -229,34 +223,16 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   static std::shared_ptr<PoolCore> format(std::shared_ptr<PoolCore> core,
                                           const PoolOptions& options);
   void format(std::uint64_t size, const PoolOptions& options);
-  FoundSuperblock read_superblock_on_device(Durability asked);
   void recover(const PoolOptions& options, Purpose purpose);
   void require_complete(const Superblock& before, Purpose purpose);
   std::vector<pm::FileRange> chunks_in_use();
-  void map(std::uint64_t size, const PoolOptions& options, std::uint64_t fixed, std::uint64_t seed);
-  void choose_domain(Durability requested, DomainChoice choice);
   void start();
-  pm::JournalPlace journal_place() const;
-  std::unique_ptr<pm::Replay> replay_journal(const Superblock& before);
-  static void finish_replay(pm::Replay* replay);
-  void stop_reaching_file();
-  template <class Use>
-  void unless_file_is_lost(Use use);
-  void set_opened(Superblock& superblock) const;
   void mark_open();
 
-  template <class T>
-  T* area(pm::Offset offset) const noexcept {  // in the pool's own first MiB
-    return reinterpret_cast<T*>(base_ + offset);
-  }
-
-  std::vector<UnfinishedDrop> list_unfinished_drops() const;
-  Directory::Slot slot_of(std::string_view name) const;
-  IndexHandle handle(Directory::Slot slot, IndexInfo info, bool created) noexcept;
-  void release(Directory::Slot slot) noexcept;
+  IndexHandle handle(IndexTable::Slot slot, IndexInfo info, bool created) noexcept;
+  void release(IndexTable::Slot slot) noexcept;
   Lock lock_open() const;
   void require_open() const;
-  void require_not_in_use(Directory::Slot slot) const;
   void require_unused() const;
   [[noreturn]] void throw_unusable() const;
 
@@ -266,40 +242,22 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   void shut_down();
   void end_work() noexcept;
   void unmap() noexcept;
-  void let_go() noexcept;
 
-  const Health::Owner health_ = Health::create();
-  pm::File file_;
-  std::optional<FileLock> lock_;
-  Origin origin_;
-  std::optional<pm::Mapping> mapping_;
-  std::optional<LostPages> lost_pages_;  // as long as mapping_
-  std::optional<pm::Persister> pm_;
+  MappedFile file_;
   std::optional<SuperblockStore> superblock_;
-  std::optional<Directory> directory_;
-  std::optional<Growth> growth_;
+  std::optional<IndexTable> indexes_;
   std::unique_ptr<epoch::Reclaimer> reclaimer_;
   std::unique_ptr<alloc::Calloc> allocator_;
-
   std::vector<const tips::Plugin*> plugins_;
-  DomainDecision decision_;
-  Durability requested_ = Durability::automatic;
-  std::byte* base_ = nullptr;
-  std::uint64_t requested_max_size_ = 0;
-  std::uint64_t max_size_ = 0;  // less, if the process had not as many addresses
-  bool sparse_ = false;         // free chunks may be holes of the file
-  std::atomic<std::uint64_t> size_{0};
   bool was_clean_ = false;
 
   // Lock order: mutex_, then the allocator's locks, then superblock_mutex_, then Growth's. extend()
   // is called with the allocator's locks held, so it takes only the later ones.
-  mutable std::mutex superblock_mutex_;  // guards superblock_, and size_ against other writers
-  mutable std::mutex mutex_;             // guards opening and closing, directory_, and what follows
-  std::vector<unsigned> handles_;        // of each directory slot
+  mutable std::mutex superblock_mutex_;  // guards superblock_, and the size of file_
+  mutable std::mutex mutex_;             // guards opening and closing, indexes_, and what follows
   unsigned checks_ = 0;                  // that are going on
   bool open_ = false;
   bool needs_check_ = false;
-  std::map<Directory::Slot, std::string> why_postponed_;  // drops, as far as it could be noted
 
   OpenIndexes open_indexes_;
   Background background_;  // idle unless an index is open, and then the pool is

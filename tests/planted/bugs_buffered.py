@@ -4,6 +4,7 @@ says which blocks an index owns."""
 from bug import BUFFER_EXCHANGE, BUFFERED, OWNED, Bug, drop, drop_part, swap_part, unit
 
 BUFFERED_UNIT = (unit("src/index/common/index_common_test", "Buffered*"),)
+EXCHANGE_UNIT = (unit("src/index/common/index_common_test", "BufferExchange*"),)
 OWNED_UNIT = (unit("src/index/common/index_common_test", "Owned*"),)
 
 BUGS = [
@@ -43,6 +44,13 @@ BUGS = [
         "shed(buffer) ? 0 : ",
         "",
         BUFFERED_UNIT,
+    ),
+    drop_part(
+        "buffers: a home counts as that of a buffer which it has lost before it was locked",
+        BUFFER_EXCHANGE,
+        "if (!lock || this->of(place) != &buffer)",
+        " || this->of(place) != &buffer",
+        EXCHANGE_UNIT,
     ),
     drop(
         "buffers: a merged buffer beyond the budget stays with its home",

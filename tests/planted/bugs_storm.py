@@ -1,8 +1,9 @@
 """Bugs that the storm must notice, since they live in a larger world than the explorer's: many
 threads for long, other processes, pools that are full or in use."""
 
-from bug import FAIR_STORE, FILE_LOCK, NB_LEDGER, NB_TREE, POOL, POOL_CORE, RECLAIMER, drop
-from bug import SPTREE_RESUME, STRIPE_H, WRITE_BUFFERS, Bug, storm, unit
+from bug import FAIR_STORE, FILE_LOCK, INDEX_TABLE, MAPPED_FILE, NB_LEDGER, NB_TREE, POOL
+from bug import POOL_CORE, RECLAIMER, SPTREE_RESUME, STRIPE_H, WRITE_BUFFERS, Bug, drop, storm
+from bug import unit
 
 DESCRIPTOR = "src/pm/descriptor.cc"
 FORKS = "src/pool/forks.cc"
@@ -30,16 +31,16 @@ BUGS = [
     drop(
         "an index that is in use is dropped",
         POOL_CORE,
-        "require_not_in_use",
+        "indexes_->require_closed(slot)",
         (storm(REFUSED),),
         after="begin_drop(std::string_view name)",
     ),
     drop(
         "an index is opened twice",
-        POOL_CORE,
-        "require_not_in_use",
+        INDEX_TABLE,
+        "require_closed(slot)",
         (storm(REFUSED),),
-        after="open_index(IndexInfo wanted)",
+        after="IndexTable::require_may_open(",
     ),
     drop(
         "memory is used again while readers have it",
@@ -163,25 +164,23 @@ BUGS = [
     ),
     Bug(
         "a file is cut before it is known to be a sound pool",
-        POOL_CORE,
-        """  const std::string path = file_.path().string();
-  require_complete(before, purpose);
+        MAPPED_FILE,
+        """  FoundSuperblock found = read_superblock(file_);
 """,
-        """  const std::string path = file_.path().string();
-  if ({planted} && file_.size() > before.size) file_.truncate(before.size);
-  require_complete(before, purpose);
+        """  FoundSuperblock found = read_superblock(file_);
+  if ({planted} && file_.size() > found.superblock.size) file_.truncate(found.superblock.size);
 """,
         (storm(f"--with damage,close {ALONE}", seconds=300),),
     ),
     drop(
         "a pool is used on after a failed sync",
-        POOL_CORE,
+        MAPPED_FILE,
         "health_->set_sync_failed()",
         (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
     ),
     drop(
         "what was stored behind a failed sync reaches the file",
-        POOL_CORE,
+        MAPPED_FILE,
         "mapping_->make_private()",
         (storm("--with page_cache,sync --without memory,map,space,thread,bounds,leftovers"),),
     ),
@@ -200,9 +199,9 @@ BUGS = [
     Bug(
         "a copy of a pool in use is taken for the pool",
         POOL_CORE,
-        """  const bool other_file = !origin_.same_file(before);
+        """  const bool other_file = !file_.origin().same_file(before);
 """,
-        """  const bool other_file = !{planted} && !origin_.same_file(before);
+        """  const bool other_file = !{planted} && !file_.origin().same_file(before);
 """,
         (storm(f"--with copies {ALONE}", seconds=120),),
     ),
@@ -286,12 +285,9 @@ BUGS = [
     ),
     Bug(
         "max_size is forgotten",
-        POOL_CORE,
-        """  requested_max_size_ = checked_max_size(options, before.max_size, before.size, path);
-""",
-        """  requested_max_size_ = checked_max_size(
-      options, {planted} ? kDefaultMaxSize : before.max_size, before.size, path);
-""",
+        MAPPED_FILE,
+        "checked_max_size(options, before.max_size,",
+        "checked_max_size(options, {planted} ? kDefaultMaxSize : before.max_size,",
         (storm(f"--with tight,default-options,fill,close {ALONE}", seconds=120),),
     ),
     drop(

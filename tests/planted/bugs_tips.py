@@ -41,8 +41,11 @@ HASH_TABLE = "src/index/tips/indexes/hash_table.h"
 BST_H = "plugins/bst.h"
 BTREE_H = "src/index/tips/indexes/btree.h"
 ART_H = "plugins/art.h"
+ART_CHANGES = "plugins/art/node_changes.h"
 CLHT_H = "plugins/clht.h"
+CLHT_CHANGES = "plugins/clht/chain_changes.h"
 LFHASH_H = "plugins/lfhash.h"
+LFHASH_LIST = "plugins/lfhash/list.h"
 LFBST_H = "plugins/lfbst.h"
 C_PLUGIN = "src/index/tips/c_plugin.cc"
 
@@ -363,7 +366,7 @@ BUGS = [
     ),
     Bug(
         "tips: the radix tree fills a slot without an undo record",
-        ART_H,
+        ART_CHANGES,
         "  static void set(Slot& slot, Link link) { change(slot).store(link, "
         "std::memory_order_release); }\n",
         "  static void set(Slot& slot, Link link) {\n"
@@ -373,7 +376,7 @@ BUGS = [
     ),
     Bug(
         "tips: the radix tree locks a node without an undo record",
-        ART_H,
+        ART_CHANGES,
         "    explicit Locked(Node& node) : node_(lock(change(node)) ? &node : nullptr) {}\n",
         "    explicit Locked(Node& node)\n"
         "        : node_(lock({planted} ? node : change(node)) ? &node : nullptr) {}\n",
@@ -381,7 +384,7 @@ BUGS = [
     ),
     Bug(
         "tips: the radix tree leaks a node that has left it",
-        ART_H,
+        ART_CHANGES,
         "      Memory::free(std::exchange(node_, nullptr));\n",
         "      node_ = nullptr;\n",
         ART,
@@ -395,14 +398,14 @@ BUGS = [
     drop(
         "tips: a larger node of the radix tree has not got what it was made for",
         ART_H,
-        "add_to_new(*larger, symbol, art::link_to(leaf))",
+        "Nodes::add_to_new(*larger, symbol, art::link_to(leaf))",
         ART,
     ),
     Bug(
         "tips: a node of the radix tree has no child whose key ends there",
-        ART_H,
-        "    for (Child child = art::next_child(node, 0); child.link != 0;\n",
-        "    for (Child child = art::next_child(node, {planted} ? 1 : 0); child.link != 0;\n",
+        ART_CHANGES,
+        "    for (Child child = next_child(node, 0); child.link != 0;\n",
+        "    for (Child child = next_child(node, {planted} ? 1 : 0); child.link != 0;\n",
         (
             unit(
                 "src/index/tips/tips_test",
@@ -412,14 +415,14 @@ BUGS = [
     ),
     Bug(
         "tips: the cache-line table locks a bucket without an undo record",
-        CLHT_H,
+        CLHT_CHANGES,
         "    explicit Locked(Bucket& head) : state_(change(head).state) {\n",
         "    explicit Locked(Bucket& head) : state_(({planted} ? head : change(head)).state) {\n",
         CLHT,
     ),
     drop(
         "tips: the cache-line table leaks a bucket that it has emptied",
-        CLHT_H,
+        CLHT_CHANGES,
         "Memory::free(&bucket)",
         CLHT_STRINGS,
     ),
@@ -447,7 +450,7 @@ BUGS = [
     ),
     Bug(
         "tips: the lock-free table exchanges a link without an undo record",
-        LFHASH_H,
+        LFHASH_LIST,
         "    return change(place).compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
         "    return ({planted} ? place : change(place))\n"
         "        .compare_exchange_strong(from, to, std::memory_order_acq_rel);\n",
@@ -455,21 +458,21 @@ BUGS = [
     ),
     drop(
         "tips: the lock-free table leaks what it has unlinked",
-        LFHASH_H,
+        LFHASH_LIST,
         "release(spot.at)",
         LFHASH_STRINGS,
     ),
     drop(
         "tips: the lock-free table leaks a level of its directory",
         LFHASH_H,
-        "release(entries)",
+        "List::release(entries)",
         LFHASH,
     ),
     Bug(
         "tips: a place leaves the list, and not its directory",
         LFHASH_H,
-        "    exchange<Place*>(entry, place, nullptr);\n    pass_by",
-        "    if (!{planted}) exchange<Place*>(entry, place, nullptr);\n    pass_by",
+        "    List::template exchange<Place*>(entry, place, nullptr);\n    pass_by",
+        "    if (!{planted}) List::template exchange<Place*>(entry, place, nullptr);\n    pass_by",
         LFHASH,
     ),
     Bug(

@@ -114,8 +114,9 @@ def left_of(numbers, rows, again):
 def run(numbers, left, jobs, ladder):
     """Fills the table for the bugs that are left of these: first by the quick suite, then for those
     that it missed by the deep one, which takes longer. Returns 1 if a test fails without a bug."""
-    known = {first_notice.key_of(bug) for bug in BUGS}
-    rows = {key: row for key, row in first_notice.read_table().items() if key in known}
+    files = {first_notice.key_of(bug): bug.path for bug in BUGS}
+    table = first_notice.read_table()
+    rows = {key: row._replace(file=files[key]) for key, row in table.items() if key in files}
     failed = _try_all("quick suite", left, jobs, ladder.quick, rows)
     of_table = {number: rows.get(first_notice.key_of(BUGS[number])) for number in numbers}
     missed = [n for n, row in of_table.items() if row and row.suite == first_notice.OPEN]

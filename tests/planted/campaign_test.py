@@ -193,6 +193,21 @@ class TableTest(unittest.TestCase):
         self.assertEqual(list(campaign.left_of(range(len(BUGS)), rows, False)), [5])
         self.assertEqual(list(campaign.left_of([1, 2], rows, True)), [1, 2])
 
+    def test_a_row_is_about_a_function_wherever_it_stands(self):
+        head = "namespace a {\n\n"
+        files = {
+            "there.h": head + "class A {\n  void f(int n) {\n    g(n);  // why\n  }\n};\n\n}\n",
+            "moved.cc": head + "int other() { return 1; }\nvoid B::f(int n) { g(n); }\n\n}\n",
+            "changed.cc": head + "void B::f(int n) {\n  if (n > 0)\n    g(n);\n}\n\n}\n",
+        }
+        root = first_notice.TABLE.parent
+        for name, text in files.items():
+            (root / name).write_text(text)
+        codes = ["".join(first_notice.function_of(root, name, "g(n);").split()) for name in files]
+        self.assertEqual(codes[0], codes[1])
+        self.assertEqual(codes[0], "intn){g(n);}")
+        self.assertNotEqual(codes[0], codes[2])
+
     def test_keys_are_unique(self):
         self.assertEqual(len({first_notice.key_of(bug) for bug in BUGS}), len(BUGS))
 

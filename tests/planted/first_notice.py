@@ -6,8 +6,9 @@ import hashlib
 import re
 from pathlib import Path
 
+from bug import ROOT
 from ladder import UNITS
-from plant import source_of
+from statement import Source, code_of
 
 TABLE = Path(__file__).with_name("first_notice.tsv")
 PAGE = Path(__file__).resolve().parents[2] / "docs/planted-bugs.md"
@@ -16,7 +17,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/planted-bugs.md"
 NONE, OPEN = "none", "open"
 
 # `suite` is quick, deep, none or open; `after` counts in the unit of the kind of test; `sources`
-# changes with the bug and its file.
+# changes with the bug and its function.
 Row = collections.namedtuple("Row", "key file suite test after unit sources")
 
 
@@ -26,9 +27,22 @@ def key_of(bug):
 
 
 def sources_of(bug):
-    """What tells whether a row is about the bug and its file as they are."""
-    parts = (source_of(bug), bug.before, bug.after, repr(bug.subjects))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    """What tells whether a row is about the bug and its function as they are, wherever that is."""
+    parts = (function_of(ROOT, bug.path, bug.before), bug.before, bug.after, repr(bug.subjects))
+    squeezed = ("".join(part.split()) for part in parts)
+    return hashlib.sha256("\0".join(squeezed).encode()).hexdigest()[:8]
+
+
+def function_of(root, path, before):
+    """Parameters and body of the function in which a piece of a file ends; all code of the file, if
+    there is none."""
+    source = Source(root, path)
+    end = source.text.index(before) + len(before.rstrip())
+    line = source.line_of(max(end - 1, 0))
+    for _, first, last in source.functions():
+        if first <= line <= last:
+            return code_of("\n".join(source.lines[first - 1 : last])).partition("(")[2]
+    return source.code
 
 
 def row_of(bug, step=None, after=0, missed_by=NONE):
@@ -107,8 +121,9 @@ def _state(rows, bugs):
     return f"The table has all {bugs} bugs:\n{summary(rows)}."
 
 
-def page(rows, bugs):
-    """The document about the table."""
+def page(rows, bugs, older=0):
+    """The document about the table, of which so many rows are older than the code of their bug."""
+    old = f"\n{older} rows are about a bug or a function that has changed since." if older else ""
     return f"""# Planted bugs
 
 `tests/planted/planted_bugs.py --page` makes this page from `tests/planted/first_notice.tsv`, which
@@ -118,7 +133,7 @@ them, until one fails; if none does, what the bug itself names, in the sizes of 
 (`tests/planted/ladder.py`). Tests of other engines and layers are not tried, so the quick suite
 may notice more.
 
-{_state(rows, bugs)}
+{_state(rows, bugs)}{old}
 
 ## By part
 

@@ -254,8 +254,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.page:
-        rows = sorted(first_notice.read_table().values())
-        first_notice.PAGE.write_text(first_notice.page(rows, len(BUGS)))
+        rows = first_notice.read_table()
+        left = campaign.left_of(range(len(BUGS)), rows, False)
+        older = sum(first_notice.key_of(BUGS[number]) in rows for number in left)
+        page = first_notice.page(sorted(rows.values()), len(BUGS), older)
+        first_notice.PAGE.write_text(page)
         return 0
     wrong = {bug.name: misfit for bug in BUGS if (misfit := misfit_of(bug))}
     for name, misfit in wrong.items():

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tidy"))
-from source import code_of as scanned
+from source import Source, code_of as scanned
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _CONTROL = re.compile(r"\b(if constexpr|if|for|while|switch)\s*$")

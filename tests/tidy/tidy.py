@@ -46,12 +46,7 @@ COMMON_CLASSES = set(
 
 # Classes that still have more private declarations than MAX_PRIVATE, and how many at most. A class
 # that is broken up leaves the table.
-BIG_CLASSES = {
-    "plugins/art.h": {"Art": 49},
-    "plugins/clht.h": {"Clht": 46},
-    "plugins/lfhash.h": {"LfHash": 59},
-    "src/pool/pool_core.h": {"PoolCore": 66},
-}
+BIG_CLASSES = {}
 
 # Parts that still include the header of their engine's class, by engines.
 PARTS_THAT_POINT_BACK = {

@@ -24,6 +24,9 @@ struct Choices {
 std::array kDurabilityNames{"automatic", "process", "power"};
 constexpr std::array kDurabilities{0, 1, 2};
 std::array kModeNames{"tables", "keyspace"};
+std::array kTechniqueNames{"none", "b", "bo", "boc"};
+constexpr std::array kTechniques{static_cast<int>(Technique::none), static_cast<int>(Technique::b),
+                                 static_cast<int>(Technique::bo), static_cast<int>(Technique::boc)};
 std::array kOversizeNames{"warn", "refuse"};
 std::array kUnreadableNames{"refuse", "skip"};
 std::array kPartialNames{"refuse", "serve"};
@@ -31,6 +34,7 @@ constexpr std::array kTwo{0, 1};
 
 const Choices kDurabilityChoices{kDurabilityNames, kDurabilities};
 const Choices kModeChoices{kModeNames, kTwo};
+const Choices kTechniqueChoices{kTechniqueNames, kTechniques};
 const Choices kOversizeChoices{kOversizeNames, kTwo};
 const Choices kUnreadableChoices{kUnreadableNames, kTwo};
 const Choices kPartialChoices{kPartialNames, kTwo};
@@ -88,6 +92,8 @@ void take_argument(Settings& settings, std::string_view name, std::string_view v
     settings.engine = value;
   } else if (name == "dram-budget") {
     settings.dram_budget = bytes(name, value);
+  } else if (name == "technique") {
+    settings.technique = choice(name, value, kTechniqueChoices);
   } else if (name == "max-size") {
     settings.max_size = bytes(name, value);
   } else if (name == "max-value") {
@@ -101,8 +107,8 @@ void take_argument(Settings& settings, std::string_view name, std::string_view v
   } else {
     throw Error(Errc::invalid_argument,
                 "the module has no argument '"s.append(name) +
-                    "': path, durability, mode, engine, dram-budget, max-size, max-value, "
-                    "oversize, unreadable, partial");
+                    "': path, durability, mode, engine, dram-budget, technique, max-size, "
+                    "max-value, oversize, unreadable, partial");
   }
 }
 
@@ -170,6 +176,10 @@ void register_choice(Context* context, const char* name, int& setting, const Cho
 
 }  // namespace
 
+const char* Settings::technique_name() const {
+  return kTechniqueNames.at(static_cast<std::size_t>(technique));
+}
+
 void load_settings(Context* context, Arguments arguments, Settings& settings) {
   if (arguments.size() % 2 != 0)
     throw Error(Errc::invalid_argument, "the module's arguments are pairs of a name and a value");
@@ -184,6 +194,8 @@ void load_settings(Context* context, Arguments arguments, Settings& settings) {
                                    &settings.engine);
   register_choice(context, "durability", settings.durability, kDurabilityChoices, kFixed);
   register_choice(context, "mode", settings.mode, kModeChoices, kFixed);
+  register_choice(context, "technique", settings.technique, kTechniqueChoices,
+                  REDISMODULE_CONFIG_DEFAULT);
   register_choice(context, "oversize", settings.oversize, kOversizeChoices,
                   REDISMODULE_CONFIG_DEFAULT);
   register_choice(context, "unreadable", settings.unreadable, kUnreadableChoices, kFixed);

@@ -42,12 +42,15 @@ struct Settings {
   int mode = static_cast<int>(Mode::tables);
   std::string engine = "sptree";  ///< of tables that are created without ENGINE
   long long dram_budget = 0;      ///< of tables opened from now on whose engine has write buffers
-  long long max_size = 0;         ///< PoolOptions::max_size
+  int technique = static_cast<int>(Technique::none);  ///< of those whose engine needs one for that
+  long long max_size = 0;                             ///< PoolOptions::max_size
   long long max_value = kDefaultMaxValue;  ///< bytes of a native value that are no surprise
   int oversize = static_cast<int>(Oversize::warn);
   int unreadable = static_cast<int>(Unreadable::refuse);
   int partial = static_cast<int>(Partial::refuse);
 
+  /// As IndexOptions name it.
+  const char* technique_name() const;
   bool keeps_native_keys() const { return mode == static_cast<int>(Mode::keyspace); }
   bool refuses_oversize() const { return oversize == static_cast<int>(Oversize::refuse); }
   bool skips_unreadable() const { return unreadable == static_cast<int>(Unreadable::skip); }

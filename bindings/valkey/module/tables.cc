@@ -2,19 +2,26 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace perdix::valkey {
 namespace {
 
-/// Whether a budget alone gives an engine write buffers: it has the option, and needs no technique
-/// besides. Opening says what is wrong with an engine that there is not.
-bool has_buffers(const std::string& engine) {
-  if (std::ranges::count(Index::engines(), engine) == 0) return false;
-  const auto options = Index::options(engine);
-  const auto has = [&](const char* name) {
-    return std::ranges::count(options, name, &OptionInfo::name) > 0;
+/// What of the settings concerns write buffers, as far as the engine has such options. A technique
+/// without a budget has no effect. Opening says what is wrong with an engine that there is not.
+IndexOptions options_for(const Settings& settings, const std::string& engine) {
+  IndexOptions options;
+  if (settings.dram_budget == 0 || std::ranges::count(Index::engines(), engine) == 0)
+    return options;
+  const std::vector<OptionInfo> known = Index::options(engine);
+  const auto set = [&](const char* name, std::string value) {
+    if (std::ranges::count(known, name, &OptionInfo::name) > 0)
+      options.named[name] = std::move(value);
   };
-  return has("dram_budget") && !has("technique");
+  set("dram_budget", std::to_string(settings.dram_budget));
+  set("technique", settings.technique_name());
+  return options;
 }
 
 }  // namespace
@@ -30,9 +37,7 @@ Tables::Tables(const Pool& pool, const Settings& settings, Reaper& reaper)
 }
 
 std::shared_ptr<Table> Tables::add(std::uint64_t id, IndexInfo info) {
-  IndexOptions options;
-  if (settings_.dram_budget != 0 && has_buffers(info.engine))
-    options.named["dram_budget"] = std::to_string(settings_.dram_budget);
+  const IndexOptions options = options_for(settings_, info.engine);
   auto table = std::make_shared<Table>(pool_, id, std::move(info), options);
   const std::lock_guard lock(mutex_);
   tables_[id] = table;

@@ -76,6 +76,7 @@ class ErrorsTest(ServerTest):
         for arguments, text in (
             (["durability", "always"], "automatic, process, power"),
             (["engine", "unheard-of"], "engine"),
+            (["technique", "c"], "none, b, bo, boc"),
             (["unreadable", "maybe"], "refuse, skip"),
             (["partial", "maybe"], "refuse, serve"),
             (["colour", "red"], "no argument"),

@@ -284,6 +284,42 @@ class TablesTest(ServerTest):
             self.px("PX.PUT", engine, "a", "1")
             self.assertEqual(self.px("PX.GET", engine, "a"), b"1")
 
+    def dram_bytes(self, key):
+        words = self.px("PX.INFO", key)
+        return dict(zip(words[::2], words[1::2]))[b"dram_bytes"]
+
+    def test_technique(self):
+        """Buffers are DRAM that a table has beside what it has without them."""
+        client = self.a.client
+        self.refuses("technique", "CONFIG", "SET", "perdix.technique", "c")
+        client.config_set("perdix.dram-budget", "1mb")
+        for engine in ("cceh", "fastfair", "skiplist"):
+            for technique in ("none", "b", "bo", "boc"):
+                client.config_set("perdix.technique", technique)
+                self.assertEqual(
+                    client.config_get("perdix.technique")["perdix.technique"], technique
+                )
+                key = f"{engine}-{technique}"
+                self.px("PX.CREATE", key, "ENGINE", engine)
+                for i in range(100):
+                    self.px("PX.PUT", key, f"f{i}", f"v{i}")
+                self.assertEqual(self.px("PX.GET", key, "f99"), b"v99")
+                plain = self.dram_bytes(f"{engine}-none")
+                if technique != "none":
+                    self.assertGreater(self.dram_bytes(key), plain, key)
+        for engine in ("sptree", "nbtree"):  # they need none, or have no buffers
+            self.px("PX.CREATE", engine, "ENGINE", engine)
+            self.px("PX.PUT", engine, "a", "1")
+
+    def test_technique_may_differ_at_each_start(self):
+        server = self.server("techniques")
+        for starts, technique in enumerate(("b", "none", "boc"), 1):
+            server.arguments = ["engine", "cceh", "dram-budget", "1mb", "technique", technique]
+            server.restart()
+            for i in range(50):
+                server.client.execute_command("PX.PUT", "t", f"{technique}{i}", "1")
+            self.assertEqual(server.client.execute_command("PX.LEN", "t"), 50 * starts)
+
     def test_info(self):
         self.px("PX.PUT", "t", "a", "1")
         self.assertEqual(self.a.info("tables"), 1)

@@ -31,7 +31,7 @@ class Rewriting {
   using Key = View<K>;
 
   /// All outlive this.
-  Rewriting(const Descent<K>& descent, Splitting<K>& splitting, Buffers& buffers)
+  Rewriting(Descent<K>& descent, Splitting<K>& splitting, Buffers& buffers)
       : descent_(descent),
         nodes_(descent.nodes()),
         pool_(nodes_.pool()),
@@ -177,7 +177,7 @@ class Rewriting {
 
   const pm::Persister& pm() const { return nodes_.pm(); }
 
-  const Descent<K>& descent_;
+  Descent<K>& descent_;
   const Nodes<K>& nodes_;
   pool::PoolCore& pool_;
   Splitting<K>& splitting_;

@@ -31,7 +31,7 @@ class LeafBuffers {
     static constexpr bool kMoves = true;
     static constexpr bool kMergeTakesSpace = false;
 
-    const LeafBuffers& all;
+    LeafBuffers& all;
     const Nodes<K>& nodes;
 
     unsigned capacity() const { return buffered_pairs(nodes.fanout()); }
@@ -61,18 +61,23 @@ class LeafBuffers {
   using Buffer = typename Buffers::Buffer;
 
   /// All outlive this.
-  LeafBuffers(const Descent<K>& descent, Splitting<K>& splitting, LeafStore<K>& store)
+  LeafBuffers(Descent<K>& descent, Splitting<K>& splitting, LeafStore<K>& store)
       : descent_(descent), pool_(descent.nodes().pool()), splitting_(splitting), store_(store) {}
 
   void open(Head* head, const FastFairOptions& options);
 
   /// Null if the index never had any.
-  Buffers* get() const { return buffers_.get(); }
-  Buffers* operator->() const { return buffers_.get(); }
+  Buffers* get() { return buffers_.get(); }
+  const Buffers* get() const { return buffers_.get(); }
+  Buffers* operator->() { return get(); }
+  const Buffers* operator->() const { return get(); }
 
   // --- Lookups: they count under the latch of the leaf, or if its version is validated ---
 
-  Buffer* of(const Node& leaf) const {
+  Buffer* of(const Node& leaf) {
+    return buffers_ == nullptr ? nullptr : buffers_->of(pool_.offset(&leaf));
+  }
+  const Buffer* of(const Node& leaf) const {
     return buffers_ == nullptr ? nullptr : buffers_->of(pool_.offset(&leaf));
   }
   typename Buffers::Found find(const Node& leaf, Key key, Hash16 hash) const {
@@ -108,7 +113,7 @@ class LeafBuffers {
   }
 
  private:
-  const Descent<K>& descent_;
+  Descent<K>& descent_;
   pool::PoolCore& pool_;
   Splitting<K>& splitting_;
   LeafStore<K>& store_;

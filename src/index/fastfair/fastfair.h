@@ -138,7 +138,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   void open_path(const FastFairOptions& options);
 
   std::optional<pool::IndexHandle> handle_;  // keeps the pool open
-  const Descent<K> descent_;
+  Descent<K> descent_;
   Head* const head_;  // null: the index never had write buffers
   LeafStore<K> store_;
   Splitting<K> splitting_;

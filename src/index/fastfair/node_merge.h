@@ -27,7 +27,7 @@ class Merging {
   using Key = View<K>;
 
   /// All outlive this.
-  Merging(const Descent<K>& descent, Splitting<K>& splitting, const LeafBuffers<K>& buffers)
+  Merging(Descent<K>& descent, Splitting<K>& splitting, LeafBuffers<K>& buffers)
       : descent_(descent),
         nodes_(descent.nodes()),
         splitting_(splitting),
@@ -174,10 +174,10 @@ class Merging {
 
   const pm::Persister& pm() const { return nodes_.pm(); }
 
-  const Descent<K>& descent_;
+  Descent<K>& descent_;
   const Nodes<K>& nodes_;
   Splitting<K>& splitting_;
-  const LeafBuffers<K>& buffers_;
+  LeafBuffers<K>& buffers_;
   const unsigned fanout_;
 
   std::atomic<std::uint64_t> missed_{0};   // merges that were left out

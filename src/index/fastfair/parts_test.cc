@@ -78,7 +78,7 @@ class FastFairParts : public testing::Test {
   unsigned height() const { return meta_of(nodes_.root()).level; }
 
   EmptyPool pool_;
-  const Descent<Number> descent_{pool_.core(), made_root(), kFanout, Latches::kBits, kUnlimited};
+  Descent<Number> descent_{pool_.core(), made_root(), kFanout, Latches::kBits, kUnlimited};
   const Nodes<Number>& nodes_ = descent_.nodes();
   LeafStore<Number> store_{pool_.core(), Kind::u64};
   Splitting<Number> splitting_{descent_};

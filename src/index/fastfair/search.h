@@ -66,7 +66,8 @@ class Descent {
   }
 
   const Nodes<K>& nodes() const { return nodes_; }
-  Path* path() const { return path_.get(); }
+  Path* path() { return path_.get(); }
+  const Path* path() const { return path_.get(); }
 
   /// The root. It was the root when its version was read.
   Seen start() const {
@@ -141,7 +142,7 @@ class Descent {
   }
 
   /// Adds all leaves to the cached path, unless it is told to stop. The caller has no guard.
-  void fill_path(const std::stop_token& stop) const {
+  void fill_path(const std::stop_token& stop) {
     path_->template fill<K>(stop, [this](K& position) { return fill_some(position); });
   }
 
@@ -183,7 +184,7 @@ class Descent {
 
   /// Adds some leaves from a position on, which goes on. False if there are no more. A leaf that
   /// was seen before it split is followed by one that was added by the thread that has split it.
-  bool fill_some(K& position) const {
+  bool fill_some(K& position) {
     constexpr unsigned kLeavesAtOnce = 64;
     const epoch::Guard guard;
     Seen leaf = seek({position}, 0);

@@ -42,7 +42,7 @@ class Splitting {
   using Key = View<K>;
 
   /// `descent` outlives this.
-  explicit Splitting(const Descent<K>& descent)
+  explicit Splitting(Descent<K>& descent)
       : descent_(descent),
         nodes_(descent.nodes()),
         pool_(nodes_.pool()),
@@ -191,7 +191,7 @@ class Splitting {
 
   const pm::Persister& pm() const { return nodes_.pm(); }
 
-  const Descent<K>& descent_;
+  Descent<K>& descent_;
   const Nodes<K>& nodes_;
   pool::PoolCore& pool_;
   std::uint64_t& root_;

@@ -8,7 +8,6 @@
 #include <perdix/tips.h>
 
 #include "index/common/engine_options.h"
-#include "index/tips/settings.h"
 #include "index/tips/uno.h"
 
 namespace perdix::detail::index::tips {
@@ -16,6 +15,7 @@ namespace perdix::detail::index::tips {
 // An erase finds room in the last quarter of a log, so a quarter has room for each key.
 inline constexpr std::uint32_t kMinLogBytes = std::uint32_t{256} << 10;
 inline constexpr std::uint32_t kMaxLogBytes = std::uint32_t{256} << 20;
+inline constexpr std::uint32_t kMaxWorkers = 256;
 
 inline constexpr std::array kOptions = {
     resume_in_background<TipsOptions>(),
@@ -41,11 +41,15 @@ inline constexpr std::array kOptions = {
           return o.undo_records >= Uno::kUndoRoom && o.undo_records <= std::uint32_t{1} << 22;
         }),
     option<&TipsOptions::min_workers>(
-        "min_workers", "threads that replay the logs, at least", "from 1 to max_workers",
-        [](const TipsOptions& o) { return o.min_workers >= 1 && o.min_workers <= max_workers(o); }),
+        "min_workers", "threads that replay the logs, at least", "from 1 to max_workers or 256",
+        [](const TipsOptions& o) {
+          const std::uint32_t limit = o.max_workers != 0 ? o.max_workers : kMaxWorkers;
+          return o.min_workers >= 1 && o.min_workers <= limit;
+        }),
     option<&TipsOptions::max_workers>(
-        "max_workers", "threads that replay the logs, at most; 0: as many as processors",
-        "at most 256", [](const TipsOptions& o) { return o.max_workers <= 256; }),
+        "max_workers",
+        "threads that replay the logs, at most; 0: as many as processors, or min_workers",
+        "at most 256", [](const TipsOptions& o) { return o.max_workers <= kMaxWorkers; }),
 };
 static_assert(is_complete(kOptions));
 

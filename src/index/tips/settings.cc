@@ -22,8 +22,8 @@ unsigned bits_for(std::uint64_t buckets, unsigned least, unsigned most) {
 Settings settings_of(const TipsOptions& options) { return {options, options.resume_in_background}; }
 
 unsigned max_workers(const TipsOptions& options) {
-  return options.max_workers > 0 ? options.max_workers
-                                 : std::max(1U, std::thread::hardware_concurrency());
+  if (options.max_workers > 0) return options.max_workers;
+  return std::max(options.min_workers, std::thread::hardware_concurrency());
 }
 
 /// The budget has the room that was asked for, as chains of full length have it. There is a bucket

@@ -144,8 +144,8 @@ TEST_F(TipsTest, OptionsBoundTheCache) {
     return index.stats().tips.cache_hits - before;
   };
   EXPECT_GE(cached("all", 0, 1'000'000, 5), 99'900U) << "few chains get too long";
-  constexpr U64 kLeastBudget = U64{4096} * 128;
-  EXPECT_LE(cached("few", 0, 0, 1), kLeastBudget / (sizeof(Entry) + 2 * sizeof(U64)));
+  constexpr U64 kMinBudget = U64{4096} * 128;
+  EXPECT_LE(cached("few", 0, 0, 1), kMinBudget / (sizeof(Entry) + 2 * sizeof(U64)));
   cached("share", 0, 0, 5);
   EXPECT_GE(cached("share", 1, 0, 5), 50'000U) << "its pairs at the opening have room";
 }
@@ -169,6 +169,7 @@ TEST_F(TipsTest, RefusesOptionsOutOfRange) {
       {"no worker", [](TipsOptions& o) { o.min_workers = 0; }},
       {"more at least than at most", [](TipsOptions& o) { o.min_workers = 3, o.max_workers = 2; }},
       {"many workers", [](TipsOptions& o) { o.max_workers = 257; }},
+      {"many workers at least", [](TipsOptions& o) { o.min_workers = 257; }},
   };
   const Pool pool = open();
   for (const Case& wrong : cases) {
@@ -553,6 +554,13 @@ TYPED_TEST(UnorderedIndex, ShowsEachPairOnceWhileItsSizeChanges) {
   }
   EXPECT_EQ(index.size(), kStay);
   free_nodes(index);
+}
+
+/// Whatever the machine has: there are at most as many workers as there must be at least.
+TEST(ScalingTest, MayUseTheWorkersThatItMustHave) {
+  EXPECT_EQ(max_workers({.min_workers = 2, .max_workers = 3}), 3U);
+  EXPECT_EQ(max_workers({.min_workers = 256}), std::max(256U, std::thread::hardware_concurrency()));
+  EXPECT_GE(max_workers({}), 1U);
 }
 
 TEST(ScalingTest, FollowsTheWriters) {
