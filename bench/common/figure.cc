@@ -90,6 +90,10 @@ void collect(const Figure& figure, const Row& wanted, std::size_t number,
 
 }  // namespace
 
+std::string threads_text(std::uint64_t threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
 Figure by_group(Figure figure) {
   std::vector<std::string> groups;
   for (const Row& row : figure.rows) {

@@ -19,6 +19,9 @@ enum class Unit : std::uint8_t { nanoseconds, operations_per_second, bytes, rati
 /// The value of what was not measured.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
+/// "2 threads", as rows and groups are named.
+std::string threads_text(std::uint64_t threads);
+
 struct Metric {
   std::string name;
   Unit unit = Unit::nanoseconds;
@@ -54,6 +57,14 @@ Figure by_group(Figure figure);
 /// Returns the figures of the first round, in which each value is the median over all rounds for
 /// the same system and group.
 std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds);
+
+/// The medians of `repeat` rounds; `round(i)` returns the figures of round i.
+template <class Round>
+std::vector<Figure> medians_of(std::uint64_t repeat, Round round) {
+  std::vector<std::vector<Figure>> rounds;
+  for (std::uint64_t i = 0; i < repeat; ++i) rounds.push_back(round(i));
+  return medians(rounds);
+}
 
 void write_table(std::ostream& out, const Figure& figure);
 

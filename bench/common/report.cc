@@ -1,4 +1,4 @@
-#include "experiments/report.h"
+#include "common/report.h"
 
 #include <cmath>
 #include <ostream>

@@ -107,7 +107,7 @@ void add_data(CLI::App& command, Config& config) {
               {"sequential", [&config] { config.data.order = KeyOrder::sequential; }}},
              "Order of keys in which records are loaded")
       ->default_str("random");
-  command.add_option("--seed", config.data.seed, "Seed of keys and choices")->capture_default_str();
+  command.add_option("--seed", config.seed, "Seed of keys and choices")->capture_default_str();
 }
 
 void add_where(CLI::App& command, Config& config) {

@@ -13,28 +13,9 @@
 #include "util/histogram.h"
 #include "ycsb/config.h"
 #include "ycsb/meter.h"
+#include "ycsb/trial.h"
 
 namespace perdix::bench {
-
-/// Sizes after a phase. The report shows those of the first round. In later rounds a system reuses
-/// heap memory of earlier systems, which `resident` does not include.
-struct Footprint {
-  std::optional<std::uint64_t> own_dram;  ///< as the system reports
-  std::uint64_t resident =
-      0;  ///< growth of the process's anonymous memory since before it was opened
-  std::optional<std::uint64_t> own_stored;  ///< as the system reports
-  std::uint64_t files = 0;                  ///< allocated bytes of its files
-  std::uint64_t records = 0;                ///< pairs in it
-};
-
-/// Opening after SIGKILL.
-struct Reopened {
-  double open_seconds = 0;
-  double first_answer_seconds = 0;  ///< from before opening to the answer of the first get
-  double resumed_seconds = 0;       ///< from before opening until all that lies in DRAM is back
-  std::uint64_t records = 0;
-  std::uint64_t lost = 0;  ///< records that had been acknowledged and aren't there
-};
 
 /// One phase of one system in one round.
 struct Round {

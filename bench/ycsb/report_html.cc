@@ -56,14 +56,14 @@ std::pair<double, std::string> tail_latency(const Result& result) {
 
 std::pair<double, std::string> stored_per_pair(const Result& result) {
   const Footprint& size = result.rounds.front().footprint;
-  const double bytes = static_cast<double>(size.own_stored.value_or(size.files)) /
+  const double bytes = static_cast<double>(size.own.stored_bytes.value_or(size.files)) /
                        static_cast<double>(std::max<std::uint64_t>(size.records, 1));
   return {bytes, format_number(bytes)};
 }
 
 std::pair<double, std::string> dram_per_pair(const Result& result) {
   const Footprint& size = result.rounds.front().footprint;
-  const double bytes = static_cast<double>(size.own_dram.value_or(size.resident)) /
+  const double bytes = static_cast<double>(size.own.dram_bytes.value_or(size.resident)) /
                        static_cast<double>(std::max<std::uint64_t>(size.records, 1));
   return {bytes, format_number(bytes)};
 }

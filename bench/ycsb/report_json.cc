@@ -14,9 +14,9 @@ json to_json(const std::optional<std::uint64_t>& value) {
 
 json to_json(const Footprint& size) {
   return {{"records", size.records},
-          {"dram_bytes", to_json(size.own_dram)},
+          {"dram_bytes", to_json(size.own.dram_bytes)},
           {"dram_bytes_rss", size.resident},
-          {"stored_bytes", to_json(size.own_stored)},
+          {"stored_bytes", to_json(size.own.stored_bytes)},
           {"file_bytes", size.files}};
 }
 
@@ -67,7 +67,7 @@ json to_json(const Config& config) {
           {"keys", {{"kind", to_string(shape.key_kind)}, {"bytes", shape.key_size}}},
           {"values", {{"kind", to_string(shape.value_kind)}, {"bytes", shape.value_size}}},
           {"key_order", config.data.order == KeyOrder::random ? "random" : "sequential"},
-          {"seed", config.data.seed},
+          {"seed", config.seed},
           {"repeat", config.repeat},
           {"sample_every", config.sample_every}};
 }

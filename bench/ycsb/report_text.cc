@@ -40,8 +40,8 @@ void write_head(std::ostream& out, const Report& report) {
   fmt::print(
       out, "{} records ({}), {} operations per workload, keys in {} order, seed {}, {} round{}\n",
       format_count(config.records), describe(config.data.shape), format_count(config.operations),
-      config.data.order == KeyOrder::random ? "random" : "sequential", config.data.seed,
-      config.repeat, config.repeat == 1 ? "" : "s");
+      config.data.order == KeyOrder::random ? "random" : "sequential", config.seed, config.repeat,
+      config.repeat == 1 ? "" : "s");
   fmt::print(out, "{} on {}; {}\n", report.directory, report.file_system, report.machine);
   fmt::print(
       out,
@@ -103,10 +103,11 @@ void write_memory(std::ostream& out, const std::vector<const Result*>& group) {
                            static_cast<double>(std::max<std::uint64_t>(size.records, 1)));
     };
     fmt::print(out, "  {:<16}{:>12}{:>12}{:>12}{:>12}{:>14}{:>14}\n", result->system,
-               optional_bytes(size.own_dram), format_bytes(static_cast<double>(size.resident)),
-               optional_bytes(size.own_stored), format_bytes(static_cast<double>(size.files)),
-               per_pair(size.own_dram.value_or(size.resident)),
-               size.files == 0 ? "-" : per_pair(size.own_stored.value_or(size.files)));
+               optional_bytes(size.own.dram_bytes),
+               format_bytes(static_cast<double>(size.resident)),
+               optional_bytes(size.own.stored_bytes), format_bytes(static_cast<double>(size.files)),
+               per_pair(size.own.dram_bytes.value_or(size.resident)),
+               size.files == 0 ? "-" : per_pair(size.own.stored_bytes.value_or(size.files)));
   }
 }
 

@@ -68,7 +68,7 @@ bool compare(const std::filesystem::path& directory, std::uint64_t records, std:
   config.systems = compared_systems();
   config.records = records;
   config.operations = std::max<std::uint64_t>(1, records / kOperationShare);
-  config.data.seed = seed;
+  config.seed = seed;
   config.pool_dir = directory;
   config.on_progress = bench::progress_display(style);
   const bench::Report report = bench::run(config);

@@ -2,7 +2,7 @@
 // systems.
 #pragma once
 
-#include "experiments/report.h"
+#include "common/report.h"
 #include "special/elf/config.h"
 
 namespace perdix::bench::points {

@@ -1,7 +1,7 @@
 // Those experiments of NbTree's paper (Zhang et al., IEEE TPDS 2024) that no file describes.
 #pragma once
 
-#include "experiments/report.h"
+#include "common/report.h"
 #include "special/nbtree/config.h"
 
 namespace perdix::bench::figures {

@@ -70,7 +70,7 @@ class Experiment {
  public:
   explicit Experiment(const Config& config)
       : config_((validate(config), config)),
-        scratch_(config.pool_dir.empty() ? default_parent(needed_space(config)) : config.pool_dir),
+        scratch_(config.parent(needed_space(config))),
         records_(config.seed),
         rounds_(config.repeat, figures_of(config)) {}
 
@@ -213,7 +213,7 @@ class Experiment {
   }
 
   void show(const std::string& step, std::uint64_t done = 0, std::uint64_t total = 0) const {
-    if (config_.on_progress) config_.on_progress({step, done, total});
+    config_.show({step, done, total});
   }
 
   std::filesystem::path crashed() const { return scratch_.path() / "crashed.pool"; }

@@ -1,7 +1,7 @@
 // Carries out what a configuration asks for.
 #pragma once
 
-#include "experiments/report.h"
+#include "common/report.h"
 #include "special/resume/config.h"
 
 namespace perdix::bench::resumption {
