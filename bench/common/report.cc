@@ -8,17 +8,11 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include "common/environment.h"
 #include "common/html.h"
-#include "common/place.h"
 #include "terminal/format.h"
 
 namespace perdix::bench {
 namespace {
-
-std::string wrong_answers(const ExperimentReport& report) {
-  return terminal::format_count(report.wrong) + " answers were wrong, or records lost";
-}
 
 const char* result_of(const Checked& check) {
   if (std::isnan(check.value)) return "not measured";
@@ -38,62 +32,99 @@ const char* durability_of(const SystemInfo& system) {
   return system.persistent ? "persistent" : "volatile";
 }
 
+/// By name: the title, an object for each row and, where there are some, one for each line.
+nlohmann::json to_json(const std::vector<Figure>& figures) {
+  using nlohmann::json;
+  json out = json::object();
+  for (const Figure& figure : figures) {
+    json rows = json::array();
+    for (const Row& row : figure.rows) {
+      json& added = rows.emplace_back(json{{"group", row.group}, {"system", row.system}});
+      for (std::size_t i = 0; i < row.values.size(); ++i)
+        added[figure.metrics[i].name] = row.values[i];
+    }
+    out[figure.name] = {{"title", figure.title}, {"rows", rows}};
+    for (const Line& line : figure.lines) {
+      out[figure.name]["lines"].push_back(
+          {{"group", line.group}, {"system", line.system}, {"points", line.points}});
+    }
+  }
+  return out;
+}
+
+nlohmann::json to_json(const SystemInfo& system) {
+  nlohmann::json out = {
+      {"name", system.name}, {"durability", durability_of(system)}, {"settings", system.settings}};
+  if (system.threads != 0) out.update({{"system", system.name}, {"threads", system.threads}});
+  return out;
+}
+
+nlohmann::json to_json(const Checked& check) {
+  return {{"figure", check.figure},
+          {"claim", check.claim},
+          {"value", check.value},
+          {check.at_least ? "at_least" : "at_most", check.bound},
+          {"result", result_of(check)}};
+}
+
+template <class Item>
+nlohmann::json to_array(const std::vector<Item>& items) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Item& item : items) out.push_back(to_json(item));
+  return out;
+}
+
 }  // namespace
 
-ExperimentReport report_of(std::string title, const std::filesystem::path& directory,
-                           std::uint64_t repeat) {
-  ExperimentReport report;
+std::vector<std::string> Report::problems() const {
+  if (wrong == 0 || !named_problems.empty()) return named_problems;
+  return {terminal::format_count(wrong) + " answers were wrong, or records lost"};
+}
+
+Report report_of(std::string title, const std::filesystem::path& directory, std::uint64_t repeat) {
+  Report report;
   report.title = std::move(title);
   report.repeat = repeat;
-  report.directory = directory.string();
-  report.file_system = file_system_of(directory);
-  report.machine = machine_description();
-  report.build = build_description();
+  report.environment = environment_of(directory);
   return report;
 }
 
-void write_text(std::ostream& out, const ExperimentReport& report) {
-  fmt::print(out, "{}\n{}\n{} ({}); {}; medians of {} round{}\n\n", report.machine, report.build,
-             report.directory, report.file_system, report.sizes, report.repeat,
-             report.repeat == 1 ? "" : "s");
-  for (const SystemInfo& system : report.systems)
-    fmt::print(out, "{:<12} {:<11} {}\n", system.name, durability_of(system), system.settings);
+void write_text(std::ostream& out, const Report& report) {
+  const Environment& environment = report.environment;
+  fmt::print(out, "{}\n{}\n{} ({}); {}; medians of {} round{}\n\n", environment.machine,
+             environment.build, environment.directory, environment.file_system, report.sizes,
+             report.repeat, report.repeat == 1 ? "" : "s");
+  for (const SystemInfo& system : report.systems) {
+    const std::string threads =
+        system.threads == 0 ? "" : fmt::format(" ({})", threads_text(system.threads));
+    fmt::print(out, "{:<12} {:<11} {}{}\n", system.name, durability_of(system), system.settings,
+               threads);
+  }
   for (const std::string& note : report.notes) fmt::print(out, "{}\n", note);
   for (const Figure& figure : report.figures) write_table(out, figure);
   write_checks(out, report.checks);
-  if (report.wrong != 0) fmt::print(out, "\n{}\n", wrong_answers(report));
+  for (const std::string& problem : report.problems()) fmt::print(out, "\nPROBLEM: {}\n", problem);
 }
 
-nlohmann::json to_json(const ExperimentReport& report) {
-  nlohmann::json systems = nlohmann::json::array();
-  for (const SystemInfo& system : report.systems) {
-    systems.push_back({{"name", system.name},
-                       {"durability", durability_of(system)},
-                       {"settings", system.settings}});
-  }
-  nlohmann::json checks = nlohmann::json::array();
-  for (const Checked& check : report.checks) {
-    checks.push_back({{"figure", check.figure},
-                      {"claim", check.claim},
-                      {"value", check.value},
-                      {check.at_least ? "at_least" : "at_most", check.bound},
-                      {"result", result_of(check)}});
-  }
-  return {{"config", report.settings},
-          {"directory", report.directory},
-          {"file_system", report.file_system},
-          {"machine", report.machine},
-          {"build", report.build},
-          {"systems", systems},
-          {"notes", report.notes},
-          {"figures", to_json(report.figures)},
-          {"checks", checks},
-          {"wrong", report.wrong}};
+nlohmann::json to_json(const Report& report) {
+  nlohmann::json out = {{"config", report.settings},
+                        {"directory", report.environment.directory},
+                        {"file_system", report.environment.file_system},
+                        {"machine", report.environment.machine},
+                        {"build", report.environment.build},
+                        {"systems", to_array(report.systems)},
+                        {"notes", report.notes},
+                        {"figures", to_json(report.figures)},
+                        {"checks", to_array(report.checks)},
+                        {"wrong", report.wrong},
+                        {"problems", report.problems()}};
+  out.update(report.more);
+  return out;
 }
 
-void write_html(std::ostream& out, const ExperimentReport& report) {
+void write_html(std::ostream& out, const Report& report) {
   begin_html(out, report.title);
-  if (report.wrong != 0) write_problem(out, wrong_answers(report));
+  for (const std::string& problem : report.problems()) write_problem(out, problem);
   for (const Figure& figure : report.figures) write_plot(out, figure);
   std::ostringstream tables;
   write_text(tables, report);

@@ -196,8 +196,8 @@ class FigureRun {
       for (const auto& jobs : task.jobs) bench_.phases += config.repeat * jobs.size();
   }
 
-  ExperimentReport run() {
-    ExperimentReport report = report_of(config_.file.title, scratch_.path(), config_.repeat);
+  Report run() {
+    Report report = report_of(config_.file.title, scratch_.path(), config_.repeat);
     report.settings = settings();
     report.sizes = sizes();
     report.systems = systems();
@@ -328,7 +328,7 @@ void validate(const FigureConfig& config) {
   require(!tasks.empty(), "none of the systems can take part in any figure");
 }
 
-ExperimentReport run(const FigureConfig& config) {
+Report run(const FigureConfig& config) {
   validate(config);
   return FigureRun(config).run();
 }

@@ -21,6 +21,6 @@ void validate(const FigureConfig& config);
 
 /// Throws perdix::Error if the configuration makes no sense or a system fails, Cancelled after
 /// `config.stop`. Must be called while the process has one thread, because it forks.
-ExperimentReport run(const FigureConfig& config);
+Report run(const FigureConfig& config);
 
 }  // namespace perdix::bench

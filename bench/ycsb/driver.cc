@@ -43,24 +43,6 @@ std::vector<const Workload*> choose_workloads(const Config& config) {
   return chosen;
 }
 
-void validate(const Config& config) {
-  require(!config.systems.empty(), "name at least one system");
-  require(!config.workloads.empty(), "name at least one workload");
-  require(!config.threads.empty(), "name at least one number of threads");
-  require(config.records > 0 && config.records < (std::uint64_t{1} << 40),
-          "records must be between 1 and 2^40");
-  require(config.operations > 0 && config.operations < (std::uint64_t{1} << 40),
-          "operations must be between 1 and 2^40");
-  require(config.repeat > 0, "repeat must be at least 1");
-  require(config.sample_every > 0, "the sampling interval must be at least 1");
-  for (const unsigned threads : config.threads)
-    require(threads > 0 && threads <= 1024, "threads: 1 to 1024");
-  const Shape& shape = config.data.shape;
-  require(shape.key_kind == Kind::u64 || shape.key_size >= kMinByteKeySize,
-          fmt::format("byte keys must have at least {} bytes", kMinByteKeySize));
-  require(shape.key_size <= kMaxKeySize, fmt::format("keys have at most {} bytes", kMaxKeySize));
-}
-
 void require_all_can(const Config& config, const std::vector<const Workload*>& workloads) {
   for (const std::string& name : config.systems) {
     for (const Workload* workload : workloads) {
@@ -87,16 +69,13 @@ class Driver {
     bench_.sample_every = config.sample_every;
     bench_.warm_memory = config.warm_memory;
     bench_.phases = config.repeat * config.threads.size() * systems_.size() * workloads_.size();
-    report_.config = config;
-    report_.directory = scratch_.path().string();
-    report_.file_system = file_system_of(scratch_.path());
-    report_.durability = resolve_durability();
-    report_.machine = machine_description();
-    report_.build = build_description();
-    report_.clock_nanoseconds = clock_cost_nanoseconds();
+    results_.config = config;
+    results_.environment = environment_of(scratch_.path());
+    results_.durability = resolve_durability();
+    results_.clock_nanoseconds = clock_cost_nanoseconds();
   }
 
-  Report run() {
+  Results run() {
     for (std::uint64_t round = 0; round < config_.repeat; ++round) {
       for (const unsigned threads : config_.threads) {
         // Each round begins with a different system, so that no system always runs first.
@@ -104,7 +83,7 @@ class Driver {
           run_system(*systems_[(i + round) % systems_.size()], threads);
       }
     }
-    return std::move(report_);
+    return std::move(results_);
   }
 
  private:
@@ -128,7 +107,7 @@ class Driver {
             {},
             max_records_,
             threads,
-            report_.durability,
+            results_.durability,
             config_.domain,
             config_.dram_budget,
             config_.pool_size,
@@ -143,12 +122,13 @@ class Driver {
   }
 
   void note_settings(const System& system, unsigned threads) {
-    for (const SystemNote& note : report_.notes)
-      if (note.system == system.name && note.threads == threads) return;
+    for (const SystemInfo& noted : results_.systems)
+      if (noted.name == system.name && noted.threads == threads) return;
     const ScratchDirectory directory(scratch_.path());
     Setup setup = setup_of(threads);
     setup.directory = directory.path();
-    report_.notes.push_back({system.name, threads, system.summary + "; " + system.settings(setup)});
+    results_.systems.push_back(
+        {system.name, system.persistent, system.summary + "; " + system.settings(setup), threads});
   }
 
   void run_loaded_phases(const System& system, unsigned threads) {
@@ -178,7 +158,7 @@ class Driver {
   }
 
   Result& result_of(const System& system, const Workload& workload, unsigned threads) {
-    for (Result& result : report_.results) {
+    for (Result& result : results_.results) {
       if (result.system == system.name && result.workload == workload.name &&
           result.threads == threads)
         return result;
@@ -187,8 +167,8 @@ class Driver {
     result.system = system.name;
     result.workload = workload.name;
     result.threads = threads;
-    report_.results.push_back(std::move(result));
-    return report_.results.back();
+    results_.results.push_back(std::move(result));
+    return results_.results.back();
   }
 
   static void add_counts(std::vector<Count>& totals, const std::vector<Count>& more) {
@@ -212,11 +192,29 @@ class Driver {
   std::optional<Crasher> crasher_;  // forks
   Bench bench_;
   std::vector<const System*> systems_;
-  Report report_;
+  Results results_;
 };
 
 }  // namespace
 
-Report run(const Config& config) { return Driver(config).run(); }
+void validate(const Config& config) {
+  require(!config.systems.empty(), "name at least one system");
+  require(!config.workloads.empty(), "name at least one workload");
+  require(!config.threads.empty(), "name at least one number of threads");
+  require(config.records > 0 && config.records < (std::uint64_t{1} << 40),
+          "records must be between 1 and 2^40");
+  require(config.operations > 0 && config.operations < (std::uint64_t{1} << 40),
+          "operations must be between 1 and 2^40");
+  require(config.repeat > 0, "repeat must be at least 1");
+  require(config.sample_every > 0, "the sampling interval must be at least 1");
+  for (const unsigned threads : config.threads)
+    require(threads > 0 && threads <= 1024, "threads: 1 to 1024");
+  const Shape& shape = config.data.shape;
+  require(shape.key_kind == Kind::u64 || shape.key_size >= kMinByteKeySize,
+          fmt::format("byte keys must have at least {} bytes", kMinByteKeySize));
+  require(shape.key_size <= kMaxKeySize, fmt::format("keys have at most {} bytes", kMaxKeySize));
+}
+
+Results measure(const Config& config) { return Driver(config).run(); }
 
 }  // namespace perdix::bench

@@ -276,9 +276,9 @@ Figure compare(const AllocConfig& config, const std::filesystem::path& parent) {
   return by_group(std::move(figure));
 }
 
-ExperimentReport run(const AllocConfig& config) {
+Report run(const AllocConfig& config) {
   const ScratchDirectory scratch(config.parent(2 * kPoolSize));
-  ExperimentReport report = report_of("Allocators", scratch.path(), config.repeat);
+  Report report = report_of("Allocators", scratch.path(), config.repeat);
   report.settings = {
       {"operations", config.operations}, {"threads", config.threads}, {"repeat", config.repeat}};
   report.sizes = terminal::format_count(config.operations) + " operations a thread";

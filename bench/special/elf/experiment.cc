@@ -278,12 +278,12 @@ void validate(const Config& config) {
   require(config.repeat > 0 && config.repeat <= 1000, "repeat must be between 1 and 1000");
 }
 
-ExperimentReport run(const Config& config) {
+Report run(const Config& config) {
   validate(config);
   const std::uint64_t needed = 3 * config.rows * kDimensions * sizeof(std::uint32_t);
   const ScratchDirectory scratch(config.parent(needed));
-  ExperimentReport report = report_of("Elf with selective caching: the experiments of its paper",
-                                      scratch.path(), config.repeat);
+  Report report = report_of("Elf with selective caching: the experiments of its paper",
+                            scratch.path(), config.repeat);
   report.settings = to_json(config);
   report.sizes =
       fmt::format("{} rows, {} s a phase", terminal::format_count(config.rows), config.seconds);

@@ -198,11 +198,11 @@ void validate(const Config& config) {
   require(config.repeat > 0 && config.repeat <= 1000, "repeat must be between 1 and 1000");
 }
 
-ExperimentReport run(const Config& config) {
+Report run(const Config& config) {
   validate(config);
   const ScratchDirectory scratch(config.parent(needed_space(config)));
   Bench bench{config, scratch.path(), Planner(std::max(config.records, config.operations))};
-  ExperimentReport report = report_of("NbTree: skew and allocators", scratch.path(), config.repeat);
+  Report report = report_of("NbTree: skew and allocators", scratch.path(), config.repeat);
   report.settings = to_json(config);
   report.sizes =
       fmt::format("{} records, {} operations a phase", terminal::format_count(config.records),

@@ -8,6 +8,6 @@ namespace perdix::bench::figures {
 
 /// Throws perdix::Error if the configuration makes no sense or a system fails, Cancelled after
 /// `config.stop`.
-ExperimentReport run(const Config& config);
+Report run(const Config& config);
 
 }  // namespace perdix::bench::figures

@@ -74,13 +74,12 @@ class Experiment {
         records_(config.seed),
         rounds_(config.repeat, figures_of(config)) {}
 
-  ExperimentReport run() {
+  Report run() {
     for (const std::uint64_t keys : config_.keys) {
       measure_without_buffers(keys);
       measure_with_buffers(keys);
     }
-    ExperimentReport report =
-        report_of("Restart of SpTree after SIGKILL", scratch_.path(), config_.repeat);
+    Report report = report_of("Restart of SpTree after SIGKILL", scratch_.path(), config_.repeat);
     report.settings = to_json(config_);
     report.sizes = fmt::format("{} thread{} that look keys up", config_.threads,
                                config_.threads == 1 ? "" : "s");
@@ -253,6 +252,6 @@ void validate(const Config& config) {
   }
 }
 
-ExperimentReport run(const Config& config) { return Experiment(config).run(); }
+Report run(const Config& config) { return Experiment(config).run(); }
 
 }  // namespace perdix::bench::resumption

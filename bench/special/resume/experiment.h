@@ -7,6 +7,6 @@
 namespace perdix::bench::resumption {
 
 /// The calling process must have one thread and keep to it. Throws perdix::Error, Cancelled.
-ExperimentReport run(const Config& config);
+Report run(const Config& config);
 
 }  // namespace perdix::bench::resumption
