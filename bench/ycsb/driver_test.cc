@@ -44,7 +44,7 @@ TEST_F(DriverTest, SystemsAgreeInAllWorkloads) {
   EXPECT_NE(results.find("lmdb", "d", 1)->rounds[0].checksum, 0U);
 }
 
-TEST_F(DriverTest, ByteKeysAndSeveralThreadsGiveTheExpectedAnswers) {
+TEST_F(DriverTest, AnswersByteKeysOnSeveralThreads) {
   config_.data.shape = {Kind::bytes, Kind::bytes, 24, 100};
   config_.threads = {1, 3};
   config_.workloads = {"a", "d", "e", "erase"};
@@ -70,7 +70,7 @@ TEST_F(DriverTest, HashTablesAgreeWithMaps) {
   EXPECT_THAT(measure(config_).problems(), IsEmpty());
 }
 
-TEST_F(DriverTest, XeniumAgreesWithMapsInWhatItCanDo) {
+TEST_F(DriverTest, XeniumAgreesWithMapsInItsWorkloads) {
   config_.systems = {"btree_map", "xenium"};
   config_.workloads = {"load", "c", "d", "absent", "insert", "erase", "absent"};
   EXPECT_THAT(measure(config_).problems(), IsEmpty());
@@ -78,7 +78,7 @@ TEST_F(DriverTest, XeniumAgreesWithMapsInWhatItCanDo) {
   EXPECT_THAT(measure(config_).problems(), IsEmpty());
 }
 
-TEST_F(DriverTest, HashTablesGiveThreadsTheExpectedAnswers) {
+TEST_F(DriverTest, HashTablesAnswerSeveralThreads) {
   config_.systems = {"tbb", "libcuckoo", "xenium", "tkrzw"};
   config_.threads = {3};
   config_.workloads = {"d", "insert", "absent", "erase"};
@@ -89,14 +89,14 @@ TEST_F(DriverTest, HashTablesGiveThreadsTheExpectedAnswers) {
   }
 }
 
-TEST_F(DriverTest, ThreadsFindWhatOthersUpdate) {
+TEST_F(DriverTest, ThreadsReadUpdatesOfOthers) {
   config_.systems = {"tbb", "libcuckoo", "tkrzw"};
   config_.threads = {3};
   config_.workloads = {"a", "f"};
   EXPECT_THAT(measure(config_).problems(), IsEmpty());
 }
 
-TEST_F(DriverTest, SystemsReserveWherePoolsBeginWithTheirSize) {
+TEST_F(DriverTest, SystemsReserveSpaceWithPoolSize) {
   config_.systems = {"tbb", "libcuckoo", "flat_map", "xenium"};
   config_.workloads = {"load"};
   config_.pool_size = std::uint64_t{64} << 20;
@@ -113,7 +113,7 @@ TEST_F(DriverTest, InsertAheadAddsRecordsInAllSystems) {
   EXPECT_THAT(measure(config_).problems(), IsEmpty());
 }
 
-TEST_F(DriverTest, ScansOfWhatHasNoOrderAreRefused) {
+TEST_F(DriverTest, RefusesScansOfUnorderedSystems) {
   const auto without_order = systems_that([](const System& e) { return !e.calls.scan; });
   EXPECT_THAT(without_order, IsSupersetOf({"tbb", "libcuckoo", "xenium", "flat_map", "tkrzw"}));
   for (const std::string& name : without_order) {
@@ -133,7 +133,7 @@ TEST_F(DriverTest, OrderedSystemsCanScan) {
       IsSupersetOf({"sptree", "nbtree", "fastfair", "btree_map", "std_map", "lmdb", "rocksdb"}));
 }
 
-TEST_F(DriverTest, WhatACallIsMissingForIsRefused) {
+TEST_F(DriverTest, RefusesWorkloadsWithoutACallForThem) {
   config_.systems = {"xenium"};
   for (const char* workload : {"a", "f", "update"}) {
     config_.workloads = {workload};
@@ -141,7 +141,7 @@ TEST_F(DriverTest, WhatACallIsMissingForIsRefused) {
   }
 }
 
-TEST_F(DriverTest, MoreThreadsThanASystemIsForAreRefused) {
+TEST_F(DriverTest, RefusesMoreThreadsThanASystemSupports) {
   config_.systems = {"flat_map"};
   config_.workloads = {"c"};
   config_.threads = {1, 2};
@@ -149,12 +149,12 @@ TEST_F(DriverTest, MoreThreadsThanASystemIsForAreRefused) {
               ThrowsMessage<Error>(HasSubstr("flat_map is for 1 thread, not for 2")));
 }
 
-TEST_F(DriverTest, LoadComesFirstEvenIfNotAskedFor) {
+TEST_F(DriverTest, LoadsFirstEvenIfNotRequested) {
   config_.workloads = {"c"};
   EXPECT_NE(measure(config_).find("btree_map", "load", 1), nullptr);
 }
 
-TEST_F(DriverTest, RepeatsGiveARoundEach) {
+TEST_F(DriverTest, RunsARoundForEachRepeat) {
   config_.repeat = 3;
   config_.workloads = {"get"};
   const Results results = measure(config_);
@@ -162,7 +162,7 @@ TEST_F(DriverTest, RepeatsGiveARoundEach) {
   EXPECT_EQ(results.find("lmdb", "get", 1)->operations(), 3000U);
 }
 
-TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
+TEST_F(DriverTest, ReopensAKilledLmdbWithAllRecords) {
   config_.workloads = {"reopen"};
   const Results results = measure(config_);
   const Result* result = results.find("lmdb", "reopen", 1);
@@ -172,13 +172,13 @@ TEST_F(DriverTest, KilledLmdbIsOpenedWithAllRecords) {
   EXPECT_EQ(results.find("btree_map", "reopen", 1), nullptr) << "nothing of it survives";
 }
 
-TEST_F(DriverTest, KilledTkrzwIsOpenedWithAllRecords) {
+TEST_F(DriverTest, ReopensAKilledTkrzwWithAllRecords) {
   config_.systems = {"tkrzw"};
   config_.workloads = {"reopen"};
   EXPECT_EQ(measure(config_).find("tkrzw", "reopen", 1)->rounds[0].reopened->lost, 0U);
 }
 
-TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {
+TEST_F(DriverTest, ReopenedSpTreeAnswersBeforeItIsRebuilt) {
   config_.systems = {"sptree", "sptree+buffers"};
   config_.baseline = "sptree";
   config_.workloads = {"reopen"};
@@ -194,7 +194,7 @@ TEST_F(DriverTest, KilledSpTreeAnswersBeforeAllIsBack) {
   }
 }
 
-TEST_F(DriverTest, PoolsBeginWithTheSizeThatIsAskedFor) {
+TEST_F(DriverTest, CreatesPoolsOfTheRequestedSize) {
   constexpr std::uint64_t kSize = std::uint64_t{64} << 20;
   config_.systems = {"sptree"};
   config_.baseline = "sptree";
@@ -215,7 +215,7 @@ class CountingMeter final : public Meter {
   int started_ = 0;
 };
 
-TEST_F(DriverTest, MeterIsReadAroundEachPhase) {
+TEST_F(DriverTest, ReadsTheMeterAroundEachPhase) {
   CountingMeter meter;
   config_.meter = &meter;
   config_.systems = {"btree_map"};
@@ -226,13 +226,13 @@ TEST_F(DriverTest, MeterIsReadAroundEachPhase) {
   EXPECT_EQ(results.find("btree_map", "get", 1)->counts[0].value, 2000U);
 }
 
-TEST_F(DriverTest, StopsWhenAsked) {
+TEST_F(DriverTest, StopsOnRequest) {
   const std::atomic<bool> stop = true;
   config_.stop = &stop;
   EXPECT_THROW(measure(config_), Cancelled);
 }
 
-TEST_F(DriverTest, RefusesToRunWithoutThreads) {
+TEST_F(DriverTest, RefusesNoThreads) {
   config_.threads.clear();
   EXPECT_THROW(measure(config_), Error);
 }
@@ -242,7 +242,7 @@ TEST_F(DriverTest, LeavesNothingBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
-TEST_F(DriverTest, RefusesWhatMakesNoSense) {
+TEST_F(DriverTest, RefusesImpossibleConfigurations) {
   const auto refused = [this](auto change) {
     Config config = config_;
     change(config);
