@@ -22,13 +22,6 @@ struct Group {
   unsigned threads;
   std::vector<const Result*> results;
 
-  Group(const Results& all, const Workload& workload, unsigned threads)
-      : all(all), workload(workload), threads(threads) {
-    for (const std::string& system : all.config.systems)
-      if (const Result* result = all.find(system, workload.name, threads))
-        results.push_back(result);
-  }
-
   std::string name(std::string_view what) const {
     return fmt::format("{}{}, {}", workload.name, what, threads_text(threads));
   }
@@ -49,6 +42,14 @@ struct Group {
 
   Metric ratio() const { return {"vs " + all.config.baseline, Unit::times}; }
 };
+
+Group group_of(const Results& all, const Workload& workload, unsigned threads) {
+  Group group{all, workload, threads, {}};
+  for (const std::string& system : all.config.systems)
+    if (const Result* result = all.find(system, workload.name, threads))
+      group.results.push_back(result);
+  return group;
+}
 
 Figure times_of(const Group& group) {
   using enum Unit;
@@ -165,7 +166,7 @@ std::vector<Figure> figures_of(const Results& results) {
   std::vector<Figure> figures;
   for (const unsigned threads : results.config.threads) {
     for (const Workload& workload : workloads()) {
-      const Group group(results, workload, threads);
+      const Group group = group_of(results, workload, threads);
       if (group.results.empty()) continue;
       const bool reopens = group.results.front()->is_reopen();
       figures.push_back(reopens ? reopenings_of(group) : times_of(group));
