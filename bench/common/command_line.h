@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/outputs.h"
+#include "common/report.h"
 #include "common/report_file.h"
 #include "terminal/interrupt.h"
 #include "terminal/progress.h"
@@ -39,12 +40,12 @@ ExitStatus run_and_report(Config& config, const Outputs& outputs, Display displa
   const terminal::ProgressStyle style = outputs.style();
   config.on_progress = display(style);
   config.stop = &terminal::catch_interrupts();
-  const auto report = run(config);
+  const Report report = run(config);
   terminal::show_status(style, "");
   write_text(std::cout, report);
   write_file(outputs.json, [&](std::ostream& out) { out << to_json(report).dump(2) << '\n'; });
   write_file(outputs.html, [&](std::ostream& out) { write_html(out, report); });
-  return report.wrong_answers() == 0 ? kAllRight : kWrongAnswers;
+  return report.problems().empty() ? kAllRight : kWrongAnswers;
 }
 
 /// Parses the command line and runs the benchmark. `app` must have the program's own options
@@ -57,7 +58,9 @@ int run_program(CLI::App& app, int argc, char** argv, Config& config, Display di
     app.parse(argc, argv);
     return run_and_report(config, outputs, display);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kAllRight : kFailed;
+    if (e.get_exit_code() == 0) return app.exit(e);
+    terminal::tell(fmt::format("{0}: {1}; see '{0} --help'\n", app.get_name(), e.what()));
+    return kFailed;
   } catch (const std::exception& e) {
     terminal::show_status(terminal::progress_style(terminal::ProgressStyle::none), "");
     terminal::tell(fmt::format("{}: {}\n", app.get_name(), e.what()));

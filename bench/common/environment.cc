@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "common/place.h"
 #include "pm/probe.h"
 #include "util/histogram.h"
 
@@ -26,8 +27,6 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-}  // namespace
-
 std::string machine_description() {
   utsname system{};
   ::uname(&system);
@@ -35,8 +34,11 @@ std::string machine_description() {
                      system.sysname, system.release);
 }
 
-std::string build_description() {
-  return fmt::format("{}{}", PERDIX_BUILD, detail::pm::kInstrumented ? ", instrumented" : "");
+}  // namespace
+
+Environment environment_of(const std::filesystem::path& directory) {
+  return {directory.string(), file_system_of(directory), machine_description(),
+          fmt::format("{}{}", PERDIX_BUILD, detail::pm::kInstrumented ? ", instrumented" : "")};
 }
 
 double clock_cost_nanoseconds() {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
-#include <nlohmann/json.hpp>
 
 #include "common/html.h"
 #include "common/median.h"
@@ -21,6 +20,9 @@ std::string text_of(double value, Unit unit) {
     case Unit::nanoseconds: return terminal::format_nanoseconds(value);
     case Unit::operations_per_second: return terminal::format_number(value / 1e6) + " M/s";
     case Unit::bytes: return terminal::format_number(value) + " B";
+    case Unit::size: return terminal::format_bytes(value);
+    case Unit::times: return terminal::format_number(value) + "x";
+    case Unit::total: return terminal::format_count(static_cast<std::uint64_t>(value));
     case Unit::ratio: return value == 0 ? "-" : fmt::format("{:.2f}", value);
     case Unit::count: return fmt::format("{:.{}f}", value, value < 1000 ? 3 : 0);
   }
@@ -88,7 +90,18 @@ void collect(const Figure& figure, const Row& wanted, std::size_t number,
   }
 }
 
+/// The width of a column of names; 0 if all are empty.
+std::size_t width_of(const Figure& figure, std::string Row::*name) {
+  std::size_t longest = 0;
+  for (const Row& row : figure.rows) longest = std::max(longest, (row.*name).size());
+  return longest == 0 ? 0 : std::max<std::size_t>(longest + 1, 26);
+}
+
 }  // namespace
+
+std::string threads_text(std::uint64_t threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
 
 Figure by_group(Figure figure) {
   std::vector<std::string> groups;
@@ -117,11 +130,13 @@ std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds) {
 }
 
 void write_table(std::ostream& out, const Figure& figure) {
-  fmt::print(out, "\n{}\n{:<26}{:<26}", figure.title, "", "");
+  const std::size_t groups = width_of(figure, &Row::group);
+  const std::size_t systems = width_of(figure, &Row::system);
+  fmt::print(out, "\n{}\n{:{}}", figure.title, "", groups + systems);
   for (const Metric& metric : figure.metrics) fmt::print(out, "{:>16}", metric.name);
   out << '\n';
   for (const Row& row : figure.rows) {
-    fmt::print(out, "{:<26}{:<26}", row.group, row.system);
+    fmt::print(out, "{:<{}}{:<{}}", row.group, groups, row.system, systems);
     for (std::size_t i = 0; i < row.values.size(); ++i)
       fmt::print(out, "{:>16}", text_of(row.values[i], figure.metrics[i].unit));
     out << '\n';
@@ -137,25 +152,6 @@ void write_plot(std::ostream& out, const Figure& figure) {
     write_title(out, figure.title + ": " + group);
     write_curves(out, curves_of(figure, group), figure.x_axis, figure.y_axis);
   }
-}
-
-nlohmann::json to_json(const std::vector<Figure>& figures) {
-  using nlohmann::json;
-  json out = json::object();
-  for (const Figure& figure : figures) {
-    json rows = json::array();
-    for (const Row& row : figure.rows) {
-      json& added = rows.emplace_back(json{{"group", row.group}, {"system", row.system}});
-      for (std::size_t i = 0; i < row.values.size(); ++i)
-        added[figure.metrics[i].name] = row.values[i];
-    }
-    out[figure.name] = {{"title", figure.title}, {"rows", rows}};
-    for (const Line& line : figure.lines) {
-      out[figure.name]["lines"].push_back(
-          {{"group", line.group}, {"system", line.system}, {"points", line.points}});
-    }
-  }
-  return out;
 }
 
 }  // namespace perdix::bench

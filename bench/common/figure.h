@@ -10,14 +10,24 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace perdix::bench {
 
-enum class Unit : std::uint8_t { nanoseconds, operations_per_second, bytes, ratio, count };
+enum class Unit : std::uint8_t {
+  nanoseconds,
+  operations_per_second,
+  bytes,  ///< of one pair or operation
+  size,   ///< of all
+  ratio,
+  times,  ///< a ratio to a baseline
+  count,  ///< of one operation
+  total,  ///< a count of all
+};
 
 /// The value of what was not measured.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// "2 threads", as rows and groups are named.
+std::string threads_text(std::uint64_t threads);
 
 struct Metric {
   std::string name;
@@ -25,7 +35,7 @@ struct Metric {
 };
 
 struct Row {
-  std::string group;  ///< the operation or the size that the row is about
+  std::string group;  ///< the operation or the size that the row is about; may be empty
   std::string system;
   std::vector<double> values;  ///< one for each metric; may be kUnknown
 };
@@ -55,12 +65,17 @@ Figure by_group(Figure figure);
 /// the same system and group.
 std::vector<Figure> medians(const std::vector<std::vector<Figure>>& rounds);
 
+/// The medians of `repeat` rounds; `round(i)` returns the figures of round i.
+template <class Round>
+std::vector<Figure> medians_of(std::uint64_t repeat, Round round) {
+  std::vector<std::vector<Figure>> rounds;
+  for (std::uint64_t i = 0; i < repeat; ++i) rounds.push_back(round(i));
+  return medians(rounds);
+}
+
 void write_table(std::ostream& out, const Figure& figure);
 
 /// For each metric that is plotted a title and bars; then the plots of its lines.
 void write_plot(std::ostream& out, const Figure& figure);
-
-/// By name: the title, an object for each row and, where there are some, one for each line.
-nlohmann::json to_json(const std::vector<Figure>& figures);
 
 }  // namespace perdix::bench

@@ -167,7 +167,7 @@ class SetupReader {
 class StepMaker {
  public:
   StepMaker(const RunSpec& run, const System& system, const Names& names, std::uint64_t load)
-      : run_(run), system_(system), names_(names), most_(load), least_(load) {}
+      : run_(run), system_(system), names_(names), max_(load), min_(load) {}
 
   void add(const PhaseSpec& phase, const Coordinates& at) {
     const std::uint64_t times =
@@ -183,7 +183,7 @@ class StepMaker {
   std::vector<Step> steps() && { return std::move(steps_); }
 
   /// The highest number of pairs at any time.
-  std::uint64_t most_records() const { return most_; }
+  std::uint64_t max_records() const { return max_; }
 
  private:
   static Workload mix_of(const PhaseSpec& phase, const Names& names) {
@@ -232,25 +232,25 @@ class StepMaker {
 
   void count_records(const Step& step) {
     if (step.up_to) {
-      if (step.count <= least_)
-        refuse(fmt::format("{} pairs after {}: sizes must ascend", step.count, least_));
-      least_ = step.count;
-      most_ = std::max(most_, step.count);
+      if (step.count <= min_)
+        refuse(fmt::format("{} pairs after {}: sizes must ascend", step.count, min_));
+      min_ = step.count;
+      max_ = std::max(max_, step.count);
     } else if (step.workload.phase == PhaseKind::reopen) {
-      most_ = std::max(most_, step.count);
+      max_ = std::max(max_, step.count);
     } else {
       const auto share =
           step.workload.share(OpKind::insert) + step.workload.share(OpKind::insert_ahead);
       // Shares are drawn at random.
-      most_ += share == 100 ? step.count : std::min(step.count, 2 * step.count * share / 100);
-      if (share == 100) least_ += step.count;
+      max_ += share == 100 ? step.count : std::min(step.count, 2 * step.count * share / 100);
+      if (share == 100) min_ += step.count;
     }
   }
 
   const RunSpec& run_;
   const System& system_;
   const Names& names_;
-  std::uint64_t most_, least_;  // pairs so far
+  std::uint64_t max_, min_;  // pairs so far
   std::vector<Step> steps_;
 };
 
@@ -282,12 +282,12 @@ std::optional<Job> job_of(const FigureFile& file, const System& system, const Ru
   job.budget_share = reader.budget_share();
   if (!run.load.empty()) job.load = count_of("load", evaluate(run.load, names));
   job.name = name_of(at);
-  if (job.setup.threads > system.most_threads) return std::nullopt;
+  if (job.setup.threads > system.max_threads) return std::nullopt;
   StepMaker maker(run, system, names, job.load);
   for (const PhaseSpec& phase : run.phases)
     for_each_combination(file, phase.each,
                          [&](const Names& chosen) { maker.add(phase, joined(at, chosen)); });
-  job.setup.max_records = maker.most_records();
+  job.setup.max_records = maker.max_records();
   job.steps = std::move(maker).steps();
   if (job.steps.empty()) return std::nullopt;
   return job;

@@ -14,6 +14,11 @@ namespace {
 
 using M = Measurement;
 
+/// `part` divided by `whole`, which may be 0.
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+}
+
 double of_phase(const M& m, double (*value)(const PhaseResult&)) {
   return m.phase ? value(*m.phase) : kUnknown;
 }
@@ -26,7 +31,7 @@ double percentile(const M& m) {
 }
 
 double mean(const M& m) {
-  return of_phase(m, [](const PhaseResult& phase) { return 1e9 / throughput(phase); });
+  return of_phase(m, [](const PhaseResult& phase) { return 1e9 / phase.throughput(); });
 }
 
 double bytes_of(const std::optional<std::uint64_t>& bytes) {
@@ -73,9 +78,9 @@ double saved(const M& m) {
 /// A count of the meter for each operation. What threads in the background did belongs to the
 /// operations as well.
 double each(const M& m, std::string_view name) {
-  if (m.counts.empty()) return kUnknown;
+  if (!m.phase || m.phase->counts.empty()) return kUnknown;
   double sum = 0;
-  for (const Count& count : m.counts)
+  for (const Count& count : m.phase->counts)
     sum += count.name == name ? static_cast<double>(count.value) : 0;
   return sum / done(m);
 }
@@ -91,19 +96,19 @@ constexpr auto kMeter = MetricKind::From::meter;
 
 constexpr MetricKind kMetrics[] = {
     {"throughput", Unit::operations_per_second, kClock,
-     [](const M& m) { return of_phase(m, [](const PhaseResult& p) { return throughput(p); }); }},
+     [](const M& m) { return of_phase(m, [](const PhaseResult& p) { return p.throughput(); }); }},
     {"mean", Unit::nanoseconds, kClock, mean},
     {"p50", Unit::nanoseconds, kClock, percentile<500>},
     {"p90", Unit::nanoseconds, kClock, percentile<900>},
     {"p99", Unit::nanoseconds, kClock, percentile<990>},
     {"p99.9", Unit::nanoseconds, kClock, percentile<999>},
     {"first answer", Unit::nanoseconds, kClock,
-     [](const M& m) { return m.restart ? m.restart->first_answer * 1e9 : kUnknown; }},
+     [](const M& m) { return m.reopened ? m.reopened->first_answer_seconds * 1e9 : kUnknown; }},
     {"all back", Unit::nanoseconds, kClock,
-     [](const M& m) { return m.restart ? m.restart->resumed * 1e9 : kUnknown; }},
+     [](const M& m) { return m.reopened ? m.reopened->resumed_seconds * 1e9 : kUnknown; }},
     {"pairs back", Unit::operations_per_second, kClock,
      [](const M& m) {
-       return m.restart ? static_cast<double>(m.records) / m.restart->resumed : kUnknown;
+       return m.reopened ? static_cast<double>(m.records) / m.reopened->resumed_seconds : kUnknown;
      }},
     {"budget", Unit::bytes, kClock, [](const M& m) { return static_cast<double>(m.budget); }},
     {"DRAM", Unit::bytes, kSizes, [](const M& m) { return bytes_of(m.after.dram_bytes); }},

@@ -7,23 +7,19 @@
 #include <vector>
 
 #include "common/figure.h"
-#include "experiments/measure.h"
-#include "ycsb/meter.h"
-#include "ycsb/phase.h"
-#include "ycsb/store.h"
+#include "ycsb/trial.h"
 
 namespace perdix::bench {
 
 /// What is known of a phase after it.
 struct Measurement {
   std::optional<PhaseResult> phase;  ///< none: of an opening after SIGKILL
-  std::optional<Restart> restart;
+  std::optional<Reopened> reopened;
   std::uint64_t records = 0;  ///< in the index
   Workload workload;
   Shape shape;
   std::uint64_t budget = 0;  ///< bytes of DRAM that write buffers may take
   OwnFootprint before, after;
-  std::vector<Count> counts;  ///< of the meter
 };
 
 struct MetricKind {

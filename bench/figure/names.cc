@@ -10,8 +10,8 @@
 
 #include <perdix/error.h>
 
+#include "common/figure.h"
 #include "common/require.h"
-#include "experiments/measure.h"
 #include "terminal/format.h"
 
 namespace perdix::bench {

@@ -32,7 +32,7 @@ TEST(Evaluate, ComputesInTheUsualOrder) {
   EXPECT_EQ(evaluate("100 / 5 / 2", kNames), 10);
 }
 
-TEST(Evaluate, RefusesWhatIsNoNumber) {
+TEST(Evaluate, RefusesNonNumbers) {
   for (const char* wrong : {"nosuch", "domain", "2 *", "", "records records", "(1)"})
     EXPECT_THROW(evaluate(wrong, kNames), Error) << wrong;
 }
@@ -51,7 +51,7 @@ TEST(Expand, FormatsNumbers) {
   EXPECT_EQ(expand("nothing", kNames), "nothing");
 }
 
-TEST(Expand, RefusesWhatItDoesNotKnow) {
+TEST(Expand, RefusesUnknownNames) {
   for (const char* wrong : {"{nosuch}", "{records:hex}", "{records"})
     EXPECT_THROW(expand(wrong, kNames), Error) << wrong;
 }

@@ -12,7 +12,6 @@
 #include "common/median.h"
 #include "common/place.h"
 #include "common/require.h"
-#include "experiments/trial.h"
 #include "figure/jobs.h"
 #include "figure/metrics.h"
 #include "figure/points.h"
@@ -119,12 +118,13 @@ class Runner {
       measurement.workload = step.workload;
       measurement.shape = setup.data.shape;
       if (step.workload.phase == PhaseKind::reopen) {
-        measurement.restart = restart_after_kill(bench_, *job.system, setup, step.count);
+        setup.max_records = step.count;
+        measurement.reopened = reopen_after_kill(bench_, *job.system, setup, step.count);
         measurement.records = step.count;
       } else {
         if (!trial)
           trial = std::make_unique<Trial>(bench_, *job.system, setup, job.load, meter.get());
-        measure(figure, *trial, step, meter.get(), measurement);
+        measure(figure, *trial, step, measurement);
       }
       if (names_budget(figure)) measurement.budget = budget_of(job, setup);
       points.push_back(point_of(figure, step, measurement));
@@ -132,15 +132,14 @@ class Runner {
   }
 
  private:
-  static void measure(const FigureSpec& figure, Trial& trial, const Step& step, Meter* meter,
+  static void measure(const FigureSpec& figure, Trial& trial, const Step& step,
                       Measurement& measurement) {
     using From = MetricKind::From;
     const std::uint64_t count = step.up_to ? step.count - trial.records() : step.count;
-    if (needs(figure, From::differences)) measurement.before = trial.footprint();
+    if (needs(figure, From::differences)) measurement.before = trial.known_footprint();
     measurement.phase = trial.run(step.workload, step.distribution, count);
-    if (meter != nullptr) measurement.counts = meter->stop();
     if (needs(figure, From::sizes) || needs(figure, From::differences))
-      measurement.after = trial.footprint();
+      measurement.after = trial.known_footprint();
     measurement.records = trial.records();
   }
 
@@ -163,7 +162,7 @@ class Runner {
       setup.dram_budget = budget;
       Trial trial(bench_, *job.system, setup, job.load);
       for (const Step& step : job.steps) trial.run(step.workload, step.distribution, step.count);
-      return trial.footprint().dram_bytes.value_or(0);
+      return trial.known_footprint().dram_bytes.value_or(0);
     };
     const std::uint64_t all = dram(~std::uint64_t{0});
     return full_budgets_[job.name] = all - std::min(all, dram(0));
@@ -190,22 +189,21 @@ class FigureRun {
       : config_(config),
         tasks_(tasks_of(config)),
         room_(tasks_),
-        scratch_(config.pool_dir.empty() ? default_parent(room_.bytes) : config.pool_dir),
-        bench_{
-            scratch_.path(), crasher_, Planner(room_.operations), config.seed, config.stop, {}, 0},
+        scratch_(config.parent(room_.bytes)),
+        bench_{config, scratch_.path(), Planner(room_.operations), &crasher_},
         runner_(bench_) {
-    if (config.on_progress) bench_.on_progress = progress();
+    for (const Task& task : tasks_)
+      for (const auto& jobs : task.jobs) bench_.phases += config.repeat * jobs.size();
   }
 
-  ExperimentReport run() {
-    ExperimentReport report = report_of(config_.file.title, scratch_.path(), config_.repeat);
+  Report run() {
+    Report report = report_of(config_.file.title, scratch_.path(), config_.repeat);
     report.settings = settings();
     report.sizes = sizes();
     report.systems = systems();
     report.notes = notes();
-    std::vector<std::vector<Figure>> rounds;
-    for (std::uint64_t i = 0; i < config_.repeat; ++i) rounds.push_back(round(i));
-    report.figures = medians(rounds);
+    report.figures =
+        medians_of(config_.repeat, [this](std::uint64_t number) { return round(number); });
     report.checks = checks();
     report.wrong = bench_.wrong;
     return report;
@@ -220,7 +218,7 @@ class FigureRun {
       for (std::size_t i = 0; i < task.jobs.size(); ++i) {
         for (const Job& job : task.jobs[(i + number) % task.jobs.size()]) {
           runner_.run(*task.figure, job, points);
-          ++done_;
+          ++bench_.phase;
         }
       }
       if (task.figure->published) add_published(config_.file, *task.figure, points);
@@ -299,18 +297,6 @@ class FigureRun {
     return notes;
   }
 
-  std::function<void(const System&, const Workload&, unsigned, std::uint64_t, std::uint64_t)>
-  progress() {
-    std::uint64_t jobs = 0;
-    for (const Task& task : tasks_)
-      for (const auto& of_system : task.jobs) jobs += of_system.size();
-    return [this, all = config_.repeat * jobs](const System& system, const Workload& workload,
-                                               unsigned threads, std::uint64_t done,
-                                               std::uint64_t total) {
-      config_.on_progress({system.name, workload.name, threads, done, total, done_, all});
-    };
-  }
-
   const FigureConfig& config_;
   Crasher crasher_;  // forks, so it must come before anything that starts threads
   std::vector<Task> tasks_;
@@ -319,7 +305,6 @@ class FigureRun {
   Bench bench_;
   Runner runner_;
   std::map<const CheckSpec*, std::vector<double>> checked_;
-  std::uint64_t done_ = 0;  // jobs
 };
 
 }  // namespace
@@ -343,7 +328,7 @@ void validate(const FigureConfig& config) {
   require(!tasks.empty(), "none of the systems can take part in any figure");
 }
 
-ExperimentReport run(const FigureConfig& config) {
+Report run(const FigureConfig& config) {
   validate(config);
   return FigureRun(config).run();
 }

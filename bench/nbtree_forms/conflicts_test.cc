@@ -42,7 +42,7 @@ class Disturber final : public pm::Probe {
   pm::Probe* const before_;
 };
 
-TEST(NbTreeConflict, AnUpdateThatAnotherUpdateOvertakes) {
+TEST(NbTreeConflict, CountsAnUpdateOvertakenByAnother) {
   TestForm<Counted> tree;
   tree->put(1, 1);
   {
@@ -53,7 +53,7 @@ TEST(NbTreeConflict, AnUpdateThatAnotherUpdateOvertakes) {
   EXPECT_EQ(tree->get(1), 3u);
 }
 
-TEST(NbTreeConflict, AnUpdateWhoseKeyIsErased) {
+TEST(NbTreeConflict, CountsAnUpdateWhoseKeyIsErased) {
   TestForm<Counted> tree;
   tree->put(1, 1);
   {
@@ -63,7 +63,7 @@ TEST(NbTreeConflict, AnUpdateWhoseKeyIsErased) {
   EXPECT_EQ(tree->conflicts(), 1u);  // it begins again
 }
 
-TEST(NbTreeConflict, AnUpdateOfAnotherKeyIsNone) {
+TEST(NbTreeConflict, IgnoresUpdatesOfOtherKeys) {
   TestForm<Counted> tree;
   tree->put(1, 1);
   tree->put(2, 1);
@@ -93,15 +93,15 @@ void expect_one_conflict(const Operate& operate) {
   EXPECT_EQ(tree->conflicts(), 1u);
 }
 
-TEST(NbTreeConflict, AnUpdateThatWaitsForTheLeafOfAnotherKey) {
+TEST(NbTreeConflict, CountsAnUpdateThatWaitsForTheLeaf) {
   expect_one_conflict<WriteLocks>([](auto& tree) { EXPECT_TRUE(tree.update(2, 2)); });
 }
 
-TEST(NbTreeConflict, ALookupThatWaitsForTheLeaf) {
+TEST(NbTreeConflict, CountsALookupThatWaitsForTheLeaf) {
   expect_one_conflict<AllLocks>([](auto& tree) { EXPECT_EQ(tree.get(2), 1u); });
 }
 
-TEST(NbTreeConflict, ALookupDoesNotWaitForAWriteLock) {
+TEST(NbTreeConflict, IgnoresLookupsBesideAWriteLock) {
   TestForm<WriteLocks> tree;
   tree->put(1, 1);
   {

@@ -69,14 +69,14 @@ class NbTreeVariant : public testing::Test {};
 using Forms = ::testing::Types<Plain, Counted, WriteLocks, AllLocks, Coupled>;
 TYPED_TEST_SUITE(NbTreeVariant, Forms, FormName);
 
-TYPED_TEST(NbTreeVariant, DoesWhatAMapDoes) {
+TYPED_TEST(NbTreeVariant, BehavesLikeAMap) {
   TestForm<TypeParam> tree;
   std::map<Number, Number> model;
   change(tree, model, 1);
   expect_model(tree, model);
 }
 
-TYPED_TEST(NbTreeVariant, KeepsAllWhenItIsOpenedAgain) {
+TYPED_TEST(NbTreeVariant, KeepsAllPairsAcrossReopening) {
   TestForm<TypeParam> tree;
   std::map<Number, Number> model;
   Number seed = 1;
@@ -120,7 +120,7 @@ TYPED_TEST(NbTreeVariant, OneOfSeveralInsertsWins) {
 
 /// Each thread fills and empties a range that all share, so that leaves are split and joined below
 /// the others.
-TYPED_TEST(NbTreeVariant, LeavesComeAndGoBetweenThreads) {
+TYPED_TEST(NbTreeVariant, ThreadsSplitAndMergeLeaves) {
   constexpr Number kKeys = 6 * engines::nbtree::kCapacity, kRounds = 10, kThreads = 4;
   TestForm<TypeParam> tree;
   {
@@ -144,7 +144,7 @@ TYPED_TEST(NbTreeVariant, LeavesComeAndGoBetweenThreads) {
 }
 
 /// A key of each thread is not lost while others insert into the same leaves.
-TYPED_TEST(NbTreeVariant, AThreadFindsWhatItHasInserted) {
+TYPED_TEST(NbTreeVariant, ThreadsReadTheirOwnInserts) {
   constexpr Number kKeys = 5000, kThreads = 4;
   TestForm<TypeParam> tree;
   {
@@ -169,14 +169,14 @@ class NbTreeConflicts : public testing::Test {};
 using CountingForms = ::testing::Types<Counted, WriteLocks, AllLocks>;
 TYPED_TEST_SUITE(NbTreeConflicts, CountingForms, FormName);
 
-TYPED_TEST(NbTreeConflicts, OneThreadHasNone) {
+TYPED_TEST(NbTreeConflicts, OneThreadCausesNone) {
   TestForm<TypeParam> tree;
   std::map<Number, Number> model;
   change(tree, model, 1);
   EXPECT_EQ(tree->conflicts(), 0u);
 }
 
-TYPED_TEST(NbTreeConflicts, ThreadsThatUpdateOneKeyHaveSome) {
+TYPED_TEST(NbTreeConflicts, ThreadsThatUpdateOneKeyCauseSome) {
   TestForm<TypeParam> tree;
   tree->put(1, 1);
   std::atomic<bool> stop{false};

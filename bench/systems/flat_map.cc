@@ -71,7 +71,7 @@ std::vector<System> flat_map_systems() {
                 open_store<FlatMap>,
                 flat_map_settings,
                 calls_of<FlatMap>()};
-  system.most_threads = 1;
+  system.max_threads = 1;
   system.tells_load_factor = true;
   return {system};
 }

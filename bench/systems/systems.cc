@@ -46,9 +46,9 @@ std::optional<std::string> why_not(const System& system, const Workload& workloa
     return refused("keeps its keys in no order and can't scan");
   const bool updates = workload.share(OpKind::update) + workload.share(OpKind::rmw) > 0;
   if (updates && !system.calls.update) return refused("has no call that updates a value");
-  if (threads > system.most_threads)
+  if (threads > system.max_threads)
     return fmt::format("{} is for {} thread{}, not for {}; ask for fewer, or leave it out",
-                       system.name, system.most_threads, system.most_threads == 1 ? "" : "s",
+                       system.name, system.max_threads, system.max_threads == 1 ? "" : "s",
                        threads);
   return std::nullopt;
 }

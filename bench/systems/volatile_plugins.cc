@@ -163,7 +163,7 @@ constexpr unsigned kOneThread = 1;
 /// Indexes whose readers take no lock get one thread, because writers free memory immediately.
 template <template <class, class> class Plugin>
 System system(const std::string& name, const std::string& what,
-              unsigned most_threads = kAnyThreads) {
+              unsigned max_threads = kAnyThreads) {
   using Form = Heap<Plugin>;
   return {"volatile:" + name,
           what + " of Tips, volatile",
@@ -171,7 +171,7 @@ System system(const std::string& name, const std::string& what,
           open_store<Form::template Map>,
           heap_settings,
           calls_of<Form::template Map>(),
-          most_threads};
+          max_threads};
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class Report(RunOnce, unittest.TestCase):
             if row["system"] == "scan":
                 self.assertEqual(row["times scan"], 1)
 
-    def test_each_policy_is_beside_none(self):
+    def test_policies_beside_none(self):
         names = [row["system"] for row in self.rows("policies") if row["group"] == "exact"]
         self.assertEqual(names[0], "none")
         self.assertEqual(len(set(names)), 9)

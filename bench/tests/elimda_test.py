@@ -54,7 +54,7 @@ class Report(RunOnce, unittest.TestCase):
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
-    def test_says_what_survives_in_each_system(self):
+    def test_prints_durability_of_each_system(self):
         durability = {c["name"]: c["durability"] for c in self.report["systems"]}
         persistent = {"nbtree", "tkrzw"}
         self.assertEqual(
@@ -90,7 +90,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertLessEqual(row["p50"], row["p99"])
             self.assertLessEqual(row["p99"], row["p99.9"])
 
-    def test_domains_are_those_of_pools(self):
+    def test_domains_of_pools(self):
         seen = {row["system"] for row in self.rows("domain")}
         self.assertEqual(
             seen,
@@ -98,7 +98,7 @@ class Report(RunOnce, unittest.TestCase):
              for domain in ("eADR", "ADR") for threads in ("1 thread", "2 threads")},
         )
 
-    def test_a_pair_takes_what_it_must(self):
+    def test_bytes_of_a_pair(self):
         self.assertEqual(len(self.rows("space")), len(PAIRS) * len(SYSTEMS))
         for row in self.rows("space"):
             stores = row["system"] in ("nbtree", "tkrzw")
@@ -119,7 +119,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertGreater(row["load factor"], 0)
             self.assertLessEqual(row["load factor"], 1)
 
-    def test_what_is_persistent_is_opened_again(self):
+    def test_reopens_persistent_systems(self):
         rows = self.rows("recovery")
         self.assertEqual(
             [row["system"] for row in rows], ["nbtree", "tkrzw"] * len(PAIRS)
@@ -157,7 +157,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertIn(figure["title"], self.done.stdout)
             self.assertIn(figure["title"], self.html)
 
-    def test_tells_where_it_is_and_cleans_up(self):
+    def test_shows_progress_and_cleans_up(self):
         self.assertIn("tbb insert", self.done.stderr)
         self.assertEqual(self.left, {"report.json", "report.html"})
 
@@ -208,12 +208,12 @@ class Refusals(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         return done.stderr
 
-    def test_a_figure_that_no_system_can_take_part_in(self):
+    def test_refuses_a_figure_without_systems(self):
         message = self.refused("--figures", "recovery", "--systems", "tbb")
         self.assertIn("'recovery'", message)
         self.assertIn("--systems", message)
 
-    def test_traffic_of_what_lies_in_no_pool(self):
+    def test_refuses_traffic_of_systems_outside_pools(self):
         message = self.refused("--figures", "traffic", "--systems", "tbb")
         self.assertRegex(message, "instrumented build|--systems")
 

@@ -69,7 +69,7 @@ class Files(unittest.TestCase):
         line = RIGHT[:RIGHT.index(old)].count("\n") + 1
         return done.stderr, f"mine.toml:{line}: "
 
-    def test_a_file_of_ones_own(self):
+    def test_runs_a_users_file(self):
         report = self.directory / "report.json"
         done = self.run_file(RIGHT, "--json", str(report))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -83,7 +83,7 @@ class Files(unittest.TestCase):
         self.assertEqual({row["system"] for row in rows}, {"btree_map", "std_map"})
         self.assertEqual({row["scaling"] for row in rows if "1 thread" in row["group"]}, {1})
 
-    def test_checks_are_told(self):
+    def test_prints_checks(self):
         report = self.directory / "report.json"
         done = self.run_file(RIGHT, "--json", str(report))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -95,7 +95,7 @@ class Files(unittest.TestCase):
         results = [check["result"] for check in json.loads(report.read_text())["checks"]]
         self.assertEqual(results, ["holds", "does not hold"])
 
-    def test_a_check_of_a_system_that_takes_no_part(self):
+    def test_absent_systems_leave_checks_unmeasured(self):
         done = self.run_file(RIGHT, "--systems", "btree_map")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count(": not measured"), 2)
@@ -109,7 +109,7 @@ class Files(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("records is 0", done.stderr)
 
-    def test_says_where_a_file_is_wrong_and_what_may_be_there(self):
+    def test_errors_name_the_line_and_the_choices(self):
         for old, new, told in (
             ('name = "gets"\n', 'nome = "gets"\n', ["unknown key 'nome'", "title", "columns"]),
             ('["throughput", {', '["thruput", {', ["no metric 'thruput'", "throughput", "p99"]),
@@ -128,7 +128,7 @@ class Files(unittest.TestCase):
             if "[[figure.check]]" not in RIGHT[:RIGHT.index(old)]:
                 self.assertIn(place, message)
 
-    def test_says_in_which_figure_names_are_wrong(self):
+    def test_errors_name_the_figure(self):
         for old, new, told in (
             ('load = "records / 2"', 'load = "recods / 2"',
              ["nothing is named 'recods'", "records"]),
@@ -141,7 +141,7 @@ class Files(unittest.TestCase):
             for part in told:
                 self.assertIn(part, message)
 
-    def test_lists_files_and_refuses_others(self):
+    def test_lists_files_and_refuses_unknown_ones(self):
         for options in ((), ("--help",)):
             done = PROGRAM.run(*options)
             self.assertEqual(done.returncode, 0)

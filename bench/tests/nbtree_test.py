@@ -43,12 +43,12 @@ class Report(RunOnce, unittest.TestCase):
             self.assertLessEqual(row["p50"], row["p99"])
             self.assertLessEqual(row["p99"], row["p99.9"])
 
-    def test_domains_are_those_of_pools(self):
+    def test_domains_of_pools(self):
         seen = {row["system"] for row in self.rows("domain")}
         self.assertEqual(seen, {"nbtree, eADR", "nbtree, ADR"})
         self.assertEqual(len(self.rows("domain")), 2 * len(OPERATIONS))
 
-    def test_a_pair_takes_what_it_must(self):
+    def test_bytes_of_a_pair(self):
         self.assertEqual(len(self.rows("space")), len(PAIRS) * len(SYSTEMS))
         for row in self.rows("space"):
             if row["system"] == "nbtree":
@@ -126,7 +126,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertIn(figure["title"], self.done.stdout)
             self.assertIn(figure["title"], self.html)
 
-    def test_tells_where_it_is_and_cleans_up(self):
+    def test_shows_progress_and_cleans_up(self):
         self.assertIn("nbtree load", self.done.stderr)
         self.assertEqual(self.left, {"report.json", "report.html"})
 

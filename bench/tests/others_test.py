@@ -18,7 +18,7 @@ class Ordered(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(Program(BENCH, "figure", "ordered"), *SMALL)
 
-    def test_each_phase_beside_the_other_maps(self):
+    def test_phases_and_ratios(self):
         self.assertEqual(self.report["wrong"], 0)
         rows = {(row["group"], row["system"]): row
                 for row in self.report["figures"]["ordered"]["rows"]}
@@ -32,7 +32,7 @@ class Ordered(RunOnce, unittest.TestCase):
             expected = rows["get", name]["throughput"] / row["throughput"]
             self.assertAlmostEqual(row["by get's time"], expected, delta=1e-9 * expected)
 
-    def test_checks_are_of_the_rows(self):
+    def test_checks_match_rows(self):
         rows = {(row["group"], row["system"]): row
                 for row in self.report["figures"]["ordered"]["rows"]}
         values = [check["value"] for check in self.report["checks"]]
@@ -48,7 +48,7 @@ class SpTree(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(Program(BENCH, "figure", "sptree"), *SMALL)
 
-    def test_each_build_has_its_figure(self):
+    def test_figure_of_each_build(self):
         self.assertEqual(self.report["wrong"], 0)
         instrumented = self.report["build"].endswith("instrumented")
         name = "traffic" if instrumented else "operations"

@@ -37,7 +37,7 @@ def keys_of(row):
 class Report(Restarts, unittest.TestCase):
     repeat = 2
 
-    def test_every_size_was_killed_beyond_it(self):
+    def test_kills_after_each_size(self):
         for figure in ("rebuild", "first_answer", "answers"):
             rows = self.rows(figure)
             self.assertEqual(len(rows), 2 * len(KEYS))
@@ -50,7 +50,7 @@ class Report(Restarts, unittest.TestCase):
     def test_nothing_is_lost(self):
         self.assertEqual(self.report["wrong"], 0)
 
-    def test_an_index_that_is_left_alone_comes_back(self):
+    def test_rebuilds_an_idle_index(self):
         for row in self.rows("rebuild"):
             self.assertGreater(row["first answer"], 0)
             self.assertGreater(row["all back"], 0)
@@ -70,7 +70,7 @@ class Report(Restarts, unittest.TestCase):
             self.assertTrue(0 < records < keys_of(plain))
             self.assertGreaterEqual(structured["log"], plain["log"])
 
-    def test_answers_only_become_more(self):
+    def test_answer_counts_ascend(self):
         rows = self.rows("answers")
         for row in rows:
             counts = [row[f"{moment} ms"] for moment in WITHIN]
@@ -85,7 +85,7 @@ class Report(Restarts, unittest.TestCase):
         self.assertEqual(self.html.count("<svg"), 3)
         self.assertTrue(self.html.rstrip().endswith("</html>"))
 
-    def test_tells_where_it_is_and_cleans_up(self):
+    def test_shows_progress_and_cleans_up(self):
         self.assertIn("load and kill", self.done.stderr)
         self.assertIn("restart", self.done.stderr)
         self.assertEqual(self.left, {"report.json", "report.html"})
@@ -102,7 +102,7 @@ class OneRestart(Restarts, unittest.TestCase):
                 answered = first["first answer"] <= moment * 1e6
                 self.assertEqual(answers[f"{moment} ms"] > 0, answered, (first, answers))
 
-    def test_all_keys_are_back_at_the_rate_of_keys(self):
+    def test_rate_of_keys_matches_times(self):
         for row in self.rows("rebuild"):
             self.assertAlmostEqual(row["keys"] * row["all back"] / 1e9, keys_of(row), delta=1)
 

@@ -52,7 +52,7 @@ class Report(RunOnce, unittest.TestCase):
             if row["system"].endswith(", 1 thread"):
                 self.assertEqual(row["to 1 thread"], 1)
 
-    def test_allocators_by_what_they_take_of_the_same_inserts(self):
+    def test_allocators_share_the_same_inserts(self):
         rows = {row["system"]: row for row in self.rows("allocator")}
         self.assertLessEqual({"Calloc", "naive"}, set(rows))
         self.assertLessEqual(set(rows), {"Calloc", "naive", "libpmemobj"})
@@ -67,7 +67,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertIn(figure["title"], self.done.stdout)
             self.assertIn(figure["title"], self.html)
 
-    def test_tells_where_it_is_and_cleans_up(self):
+    def test_shows_progress_and_cleans_up(self):
         self.assertIn("nbtree load", self.done.stderr)
         self.assertEqual(self.left, {"report.json", "report.html"})
 
@@ -83,13 +83,13 @@ class OneRound(RunOnce, unittest.TestCase):
             "--writes", "50", "--records", "20k", "--operations", "4k", "--repeat", "1",
         )
 
-    def test_ratios_are_of_the_throughputs_beside_them(self):
+    def test_ratios_match_throughputs(self):
         rows = self.report["figures"]["skew"]["rows"]
         for row in rows:
             ratio = row["throughput"] / rows[0]["throughput"]
             self.assertAlmostEqual(row["to 1 thread"], ratio, delta=1e-9 * ratio)
 
-    def test_allocators_differ_by_nothing_but_their_own_time(self):
+    def test_allocators_differ_by_their_own_time_only(self):
         rows = self.report["figures"]["allocator"]["rows"]
         told = [row for row in rows if row["throughput"] != 0]
         self.assertIn(len(told), {0, len(rows)})  # 0: too busy a machine to tell
@@ -132,14 +132,14 @@ class Options(CommandLine, unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    def test_lists_what_there_is(self):
+    def test_lists_specials(self):
         for options in ((), ("--help",)):
             done = Program(BENCH, "special").run(*options)
             self.assertEqual(done.returncode, 0)
             for name in ("alloc", "elf", "nbtree", "resume"):
                 self.assertRegex(done.stdout, rf"(?m)^  {name} ")
 
-    def test_refuses_others(self):
+    def test_refuses_unknown_names(self):
         done = Program(BENCH, "special").run("nosuch")
         self.assertEqual(done.returncode, 2)
         self.assertIn("perdix-bench special", done.stderr)

@@ -67,7 +67,7 @@ class Report(RunOnce, unittest.TestCase):
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 
-    def test_takes_the_forms_that_there_are_and_names_the_others(self):
+    def test_runs_available_forms_and_names_missing_ones(self):
         self.assertEqual(self.systems, [name for name in FORMS if name in self.systems])
         for name in SURE:
             self.assertIn(name, self.systems)
@@ -76,7 +76,7 @@ class Report(RunOnce, unittest.TestCase):
         expected = f"not there, so left out: {', '.join(missing)}"
         self.assertEqual(lines, [expected] if missing else [])
 
-    def test_each_build_makes_its_figures(self):
+    def test_figures_of_each_build(self):
         wanted = ({"buffers", "traffic", "budget_traffic", "cceh"} if self.instrumented
                   else {"throughput", "latency", "budgets"})
         self.assertEqual(set(self.report["figures"]), wanted)
@@ -121,7 +121,7 @@ class Report(RunOnce, unittest.TestCase):
             if not self.instrumented and row["system"] == "none":
                 self.assertEqual(row["budget"], 0)
 
-    def test_the_dimms_beside_ours(self):
+    def test_published_rows_of_dimms(self):
         figure, metric, published = (
             ("traffic", "media written", {"fastfair, DIMMs": 813.1, "cceh+b, DIMMs, log": 275.7})
             if self.instrumented else

@@ -52,7 +52,7 @@ class Report(RunOnce, unittest.TestCase):
         for row in self.rows("mixes"):
             self.assertGreater(row["throughput"], 0)
 
-    def test_the_cache_answers_what_it_has_room_for(self):
+    def test_hits_grow_with_the_cache(self):
         for name in PLUGGED:
             hits = self.values("parts", name, "hits")
             for threads in ("1 thread", "2 threads"):
@@ -61,13 +61,13 @@ class Report(RunOnce, unittest.TestCase):
             by_size = self.values("cache", name, "hits")
             self.assertLess(by_size["c, 0 %"], by_size["c, 100 %"])
 
-    def test_others_have_no_cache(self):
+    def test_other_systems_have_no_cache(self):
         for name in ("volatile:btree", "sptree"):
             self.assertEqual(set(self.values("parts", name, "hits").values()), {0})
         for figure in ("cache", "workers", "logs", "undo", "recovery"):
             self.assertEqual({row["system"] for row in self.rows(figure)}, set(PLUGGED))
 
-    def test_workers_replay_what_is_written(self):
+    def test_workers_replay_writes(self):
         for name in PLUGGED:
             workers = self.values("workers", name, "threads")
             replayed = self.values("workers", name, "writes a replay")
@@ -95,7 +95,7 @@ class Report(RunOnce, unittest.TestCase):
             self.assertLess(replayed["a, zipfian"], replayed["a, uniform"])
             self.assertLess(written["a, zipfian"], written["a, uniform"])
 
-    def test_what_was_killed_is_opened_again(self):
+    def test_reopens_after_kill(self):
         for name in PLUGGED:
             first = self.values("recovery", name, "first answer")
             last = self.values("recovery", name, "all replayed")

@@ -29,7 +29,7 @@ std::uint64_t unmix(std::uint64_t y) {
   return undo_shift(y, 30);
 }
 
-TEST(Mix, CanBeUndone) {
+TEST(Mix, IsInvertible) {
   for (std::uint64_t x = 0; x < 10'000; ++x) {
     EXPECT_EQ(unmix(mix(x)), x);
     EXPECT_EQ(unmix(mix(~x)), ~x);
@@ -70,7 +70,7 @@ TEST(KeySpread, RandomKeysFillTheRangeEvenly) {
   for (const std::uint64_t count : counts) EXPECT_NEAR(static_cast<double>(count), 1000, 200);
 }
 
-TEST(KeySpread, SeedsGiveOtherKeys) {
+TEST(KeySpread, SeedsChangeTheKeys) {
   EXPECT_NE(KeySpread(KeyOrder::random, 1).present(0), KeySpread(KeyOrder::random, 2).present(0));
 }
 
@@ -78,7 +78,7 @@ Dataset byte_dataset(std::size_t key_size, std::size_t value_size) {
   return {{Kind::bytes, Kind::bytes, key_size, value_size}, KeyOrder::random, 3};
 }
 
-TEST(ByteKeys, HaveTheSizeAskedFor) {
+TEST(ByteKeys, HaveTheRequestedSize) {
   for (const std::size_t size : {16, 17, 20, 24, 64}) {
     KeySource<std::string> keys(byte_dataset(size, 8));
     EXPECT_EQ(keys.present(5).size(), size);
@@ -103,7 +103,7 @@ TEST(ByteKeys, SortAsTheirNumbersDo) {
   }
 }
 
-TEST(Values, HaveTheSizeAskedForAndChangeWithTheVersion) {
+TEST(Values, HaveTheRequestedSizeAndChangeWithTheVersion) {
   const Dataset data = byte_dataset(24, 100);
   const ValueSource<std::string> values(data);
   EXPECT_EQ(values.of(1, 0).size(), 100);

@@ -107,14 +107,10 @@ void add_data(CLI::App& command, Config& config) {
               {"sequential", [&config] { config.data.order = KeyOrder::sequential; }}},
              "Order of keys in which records are loaded")
       ->default_str("random");
-  command.add_option("--seed", config.data.seed, "Seed of keys and choices")->capture_default_str();
+  command.add_option("--seed", config.seed, "Seed of keys and choices")->capture_default_str();
 }
 
 void add_where(CLI::App& command, Config& config) {
-  command
-      .add_option("--pool-dir", config.pool_dir,
-                  "Directory for all files (default: /dev/shm if it is a tmpfs)")
-      ->check(CLI::ExistingDirectory);
   add_choice(command, "--durability",
              {{"automatic", [&config] { config.durability = Durability::automatic; }},
               {"process", [&config] { config.durability = Durability::process; }},
@@ -156,10 +152,6 @@ void add_how(CLI::App& command, Options& options) {
       .add_option("--sample-every", options.config.sample_every,
                   "One in this many operations is timed for the percentiles")
       ->capture_default_str();
-  command.add_option("--json", options.outputs.json, "Write all results to this file");
-  command.add_option("--html", options.outputs.html, "Write a page with plots to this file");
-  command.add_flag("--progress", options.outputs.progress,
-                   "Show progress even if standard error is no terminal");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Executes a plan on one or several stores, with one thread for each share.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,10 @@ struct PhaseResult {
   std::uint64_t wrong = 0;
   std::uint64_t checksum = 0;
   detail::util::Histogram latency;
+  std::vector<Count> counts = {};  ///< of the meter, from Trial::run() only
+
+  /// Operations per second.
+  double throughput() const { return static_cast<double>(done) / std::max(seconds, 1e-9); }
 };
 
 /// Share t is executed on stores[t % stores.size()]. Rethrows what a thread threw.

@@ -54,7 +54,7 @@ TEST(Workloads, AreFoundInAnyCase) {
   EXPECT_THROW(find_workload("z"), Error);
 }
 
-TEST(Plan, KindsComeInTheirShares) {
+TEST(Plan, DrawsKindsInTheirShares) {
   for (const Workload& workload : workloads()) {
     if (workload.phase != PhaseKind::mix || workload.name == "erase") continue;
     std::map<OpKind, std::uint64_t> counts;
@@ -114,7 +114,7 @@ TEST(Plan, ThreadsInsertDisjointNewRecords) {
   EXPECT_EQ(*inserted.rbegin(), planned.after.next - 1);
 }
 
-TEST(Plan, ThreadsReadOnlyWhatWasThereOrWhatTheyInsertedBefore) {
+TEST(Plan, ThreadsReadOnlyOldRecordsOrTheirOwn) {
   for (const char* name : {"a", "d", "e", "f"}) {
     for (const auto& share : plan_of(name, 3, {100, kRecords}).threads) {
       std::set<std::uint64_t> own;
@@ -130,7 +130,7 @@ TEST(Plan, ThreadsReadOnlyWhatWasThereOrWhatTheyInsertedBefore) {
   }
 }
 
-TEST(Plan, EraseTakesEachRecordOnceAndStopsWhenNoneIsLeft) {
+TEST(Plan, ErasesEachRecordOnceAndThenStops) {
   const Planned planned = plan_of("erase", 2, {5, 1005});
   std::set<std::uint64_t> erased;
   for (const Op& op : planned.all()) erased.insert(op.number);

@@ -1,15 +1,15 @@
 #include "ycsb/progress.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace perdix::bench {
 namespace {
 
 std::string describe(const Progress& at) {
-  const std::string number =
-      at.phases == 0 ? "" : fmt::format("{:3} of {}  ", at.phase + 1, at.phases);
-  return fmt::format("{}{} {}, {} thread{}", number, at.system, at.workload, at.threads,
-                     at.threads == 1 ? "" : "s");
+  if (at.phases == 0) return at.what;
+  return fmt::format("{:3} of {}  {}", at.phase + 1, at.phases, at.what);
 }
 
 }  // namespace
@@ -19,9 +19,9 @@ std::function<void(const Progress&)> progress_display(terminal::ProgressStyle st
   return [style, last = std::string()](const Progress& at) mutable {
     std::string text = describe(at);
     if (style == terminal::ProgressStyle::terminal) {
-      const double share =
-          at.total == 0 ? 0 : static_cast<double>(at.done) / static_cast<double>(at.total);
-      terminal::show_status(style, fmt::format("{}  {:3.0f} %", text, share * 100));
+      if (at.total != 0)
+        text += fmt::format("  {:3} %", 100 * std::min(at.done, at.total) / at.total);
+      terminal::show_status(style, text);
     } else if (text != last) {
       terminal::show_status(style, text);
       last = std::move(text);

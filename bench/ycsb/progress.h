@@ -3,12 +3,12 @@
 
 #include <functional>
 
+#include "common/run_options.h"
 #include "terminal/progress.h"
-#include "ycsb/config.h"
 
 namespace perdix::bench {
 
-/// For Config::on_progress: a line that is redrawn on a terminal; one line per phase in a log.
+/// For RunOptions::on_progress: a line that is redrawn on a terminal; one line per phase in a log.
 std::function<void(const Progress&)> progress_display(terminal::ProgressStyle style);
 
 }  // namespace perdix::bench

@@ -1,111 +1,16 @@
-// The results of a run, and the forms in which they are written.
+// The report of YCSB's workloads.
 #pragma once
 
-#include <cstdint>
-#include <iosfwd>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include <nlohmann/json_fwd.hpp>
-
-#include "common/median.h"
-#include "util/histogram.h"
-#include "ycsb/config.h"
-#include "ycsb/meter.h"
+#include "common/report.h"
+#include "ycsb/results.h"
 
 namespace perdix::bench {
 
-/// Sizes after a phase. The report shows those of the first round. In later rounds a system reuses
-/// heap memory of earlier systems, which `resident` does not include.
-struct Footprint {
-  std::optional<std::uint64_t> own_dram;  ///< as the system reports
-  std::uint64_t resident =
-      0;  ///< growth of the process's anonymous memory since before it was opened
-  std::optional<std::uint64_t> own_stored;  ///< as the system reports
-  std::uint64_t files = 0;                  ///< allocated bytes of its files
-  std::uint64_t records = 0;                ///< pairs in it
-};
+/// A table for each phase, for sizes and for what a meter counted, and the summaries. The JSON has
+/// every round.
+Report report_of(const Results& results);
 
-/// Opening after SIGKILL.
-struct Reopened {
-  double open_seconds = 0;
-  double first_answer_seconds = 0;  ///< from before opening to the answer of the first get
-  double resumed_seconds = 0;       ///< from before opening until all that lies in DRAM is back
-  std::uint64_t records = 0;
-  std::uint64_t lost = 0;  ///< records that had been acknowledged and aren't there
-};
-
-/// One phase of one system in one round.
-struct Round {
-  double seconds = 0;
-  std::uint64_t operations = 0;
-  std::uint64_t wrong = 0;
-  std::uint64_t checksum = 0;
-  Footprint footprint;
-  std::optional<Reopened> reopened;  ///< instead of the above for the workload "reopen"
-};
-
-/// One phase of one system: all its rounds.
-struct Result {
-  std::string system;
-  std::string workload;
-  unsigned threads = 1;
-  std::vector<Round> rounds;
-  detail::util::Histogram latency;  ///< nanoseconds, sampled, of all rounds
-  std::vector<Count> counts;        ///< of the meter, of all rounds
-
-  std::uint64_t operations() const;          ///< of all rounds
-  double operations_per_second() const;      ///< median of the rounds
-  double nanoseconds_per_operation() const;  ///< of one thread, at the median throughput
-  /// Returns the count per operation of its kind. Divides a count that belongs to no kind by the
-  /// operations of all kinds.
-  double per_operation(const Count& count) const;
-  bool is_reopen() const { return !rounds.empty() && rounds.front().reopened.has_value(); }
-};
-
-struct SystemNote {
-  std::string system;
-  unsigned threads = 1;
-  std::string text;
-};
-
-struct Report {
-  Config config;
-  std::string directory;
-  std::string file_system;
-  Durability durability = Durability::process;  ///< what `automatic` came to
-  std::string machine;
-  std::string build;
-  double clock_nanoseconds =
-      0;  ///< cost of looking at the clock twice, part of every sampled latency
-  std::vector<SystemNote> notes;  ///< what each system runs with
-  std::vector<Result> results;
-
-  const Result* find(std::string_view system, std::string_view workload, unsigned threads) const;
-
-  /// The throughput divided by the baseline's: the median over rounds of the ratio within a round.
-  /// For `reopen`, the baseline's time divided by this one's. Empty without a baseline.
-  std::optional<double> ratio(const Result& result) const;
-
-  /// The ratio as in ratio(), but to this system with the number of threads that was named first.
-  /// Empty for that number itself.
-  std::optional<double> scaling(const Result& result) const;
-
-  /// One sentence for each result with wrong answers, each with lost records, and each one that
-  /// disagrees with another system's.
-  std::vector<std::string> problems() const;
-};
-
-/// One table with a line per workload and a column per system.
-void write_summary(std::ostream& out, const Report& report);
-
-/// Everything, in tables.
-void write_text(std::ostream& out, const Report& report);
-
-nlohmann::json to_json(const Report& report);
-
-/// A page with plots that needs nothing else.
-void write_html(std::ostream& out, const Report& report);
+/// Throws as measure() does.
+Report run(const Config& config);
 
 }  // namespace perdix::bench

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/median.h"
+
 namespace perdix::bench {
 namespace {
 
@@ -22,13 +24,13 @@ Result result_of(const std::string& system, std::vector<double> seconds) {
   return result;
 }
 
-Report report_of(std::vector<Result> results) {
-  Report report;
-  report.config.systems.clear();
-  for (const Result& result : results) report.config.systems.push_back(result.system);
-  report.config.baseline = "base";
-  report.results = std::move(results);
-  return report;
+Results results_of(std::vector<Result> results) {
+  Results all;
+  all.config.systems.clear();
+  for (const Result& result : results) all.config.systems.push_back(result.system);
+  all.config.baseline = "base";
+  all.results = std::move(results);
+  return all;
 }
 
 TEST(Median, IsTheMiddleOrTheMeanOfTheMiddleTwo) {
@@ -50,52 +52,53 @@ TEST(Result, NanosecondsPerOperationAreThoseOfOneThread) {
 }
 
 TEST(Report, RatioIsTheMedianOfTheRatiosWithinRounds) {
-  const Report report = report_of({result_of("base", {1, 2, 4}), result_of("x", {1, 1, 1})});
-  EXPECT_DOUBLE_EQ(*report.ratio(report.results[1]), 2);
-  EXPECT_DOUBLE_EQ(*report.ratio(report.results[0]), 1);
+  const Results all = results_of({result_of("base", {1, 2, 4}), result_of("x", {1, 1, 1})});
+  EXPECT_DOUBLE_EQ(*all.ratio(all.results[1]), 2);
+  EXPECT_DOUBLE_EQ(*all.ratio(all.results[0]), 1);
 }
 
 TEST(Report, HasNoRatioWithoutABaseline) {
-  const Report report = report_of({result_of("x", {1})});
-  EXPECT_FALSE(report.ratio(report.results[0]).has_value());
+  const Results all = results_of({result_of("x", {1})});
+  EXPECT_FALSE(all.ratio(all.results[0]).has_value());
 }
 
 TEST(Report, ScalingIsTheMedianOfTheRatiosToTheFirstNumberOfThreads) {
-  Report report = report_of({result_of("x", {1, 2, 4}), result_of("x", {1, 1, 1})});
-  report.config.systems = {"x"};
-  report.config.threads = {1, 2};
-  report.results[1].threads = 2;
-  EXPECT_FALSE(report.scaling(report.results[0]).has_value());
-  EXPECT_DOUBLE_EQ(*report.scaling(report.results[1]), 2);
-  EXPECT_EQ(to_json(report)["results"][1]["ratio_to_first_threads"], 2.0);
+  Results all = results_of({result_of("x", {1, 2, 4}), result_of("x", {1, 1, 1})});
+  all.config.systems = {"x"};
+  all.config.threads = {1, 2};
+  all.results[1].threads = 2;
+  EXPECT_FALSE(all.scaling(all.results[0]).has_value());
+  EXPECT_DOUBLE_EQ(*all.scaling(all.results[1]), 2);
+  EXPECT_EQ(to_json(report_of(all))["results"][1]["ratio_to_first_threads"], 2.0);
   std::ostringstream text;
-  write_summary(text, report);
+  for (const Figure& figure : summaries_of(all)) write_table(text, figure);
   EXPECT_THAT(text.str(), HasSubstr("the same by that of 1 thread\n"));
   EXPECT_THAT(text.str(), HasSubstr("2.00x"));
 }
 
 TEST(Report, NamesWrongAnswersAndDisagreement) {
-  Report report = report_of({result_of("base", {1}), result_of("x", {1})});
-  EXPECT_THAT(report.problems(), IsEmpty());
-  report.results[1].rounds[0].wrong = 3;
-  report.results[1].rounds[0].checksum = 43;
-  EXPECT_THAT(report.problems(), ElementsAre(HasSubstr("3 operations"), HasSubstr("different")));
+  Results all = results_of({result_of("base", {1}), result_of("x", {1})});
+  EXPECT_THAT(all.problems(), IsEmpty());
+  all.results[1].rounds[0].wrong = 3;
+  all.results[1].rounds[0].checksum = 43;
+  EXPECT_THAT(all.problems(), ElementsAre(HasSubstr("3 operations"), HasSubstr("different")));
 }
 
 TEST(Report, NamesLostRecords) {
-  Report report = report_of({result_of("x", {1})});
-  report.results[0].workload = "reopen";
-  report.results[0].rounds[0].reopened.emplace().lost = 2;
-  EXPECT_THAT(report.problems(), ElementsAre(HasSubstr("2 records")));
+  Results all = results_of({result_of("x", {1})});
+  all.results[0].workload = "reopen";
+  all.results[0].rounds[0].reopened.emplace().lost = 2;
+  EXPECT_THAT(all.problems(), ElementsAre(HasSubstr("2 records")));
 }
 
 TEST(Report, IsCompleteInEachForm) {
-  Report report = report_of({result_of("base", {1}), result_of("x", {2})});
-  report.notes.push_back({"x", 1, "flags <of> x"});
-  report.results[1].counts = {
+  Results all = results_of({result_of("base", {1}), result_of("x", {2})});
+  all.systems.push_back({"x", false, "flags <of> x", 1});
+  all.results[1].counts = {
       {"get", "PM lines read", 3000, 0},
       {"scan", "PM lines read", 50, 10},
   };
+  const Report report = report_of(all);
   std::ostringstream text;
   write_text(text, report);
   EXPECT_THAT(text.str(), HasSubstr("flags <of> x"));

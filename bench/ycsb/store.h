@@ -118,7 +118,7 @@ struct System {
   std::string (*settings)(const Setup& setup) =
       nullptr;  ///< options and flags that it runs with, in words
   Calls calls = {};
-  unsigned most_threads = kAnyThreads;       ///< that may use it concurrently
+  unsigned max_threads = kAnyThreads;        ///< that may use it concurrently
   std::vector<std::string> parameters = {};  ///< of Setup::parameters that it takes
   bool tells_load_factor = false;            ///< in OwnFootprint
 };

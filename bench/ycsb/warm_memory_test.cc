@@ -22,9 +22,9 @@ struct FakeMemory {
   }
 };
 
-TEST(FreeMemory, IsThere) { EXPECT_GT(free_memory(), 0U); }
+TEST(FreeMemory, IsReported) { EXPECT_GT(free_memory(), 0U); }
 
-TEST(WarmMemory, IsResidentUntilItIsGivenBack) {
+TEST(WarmMemory, IsResidentUntilGivenBack) {
   FakeMemory fake;
   const std::uint64_t before = resident_anonymous_bytes();
   WarmMemory memory(8 * kUnit, fake.meter());
@@ -37,7 +37,7 @@ TEST(WarmMemory, IsResidentUntilItIsGivenBack) {
   EXPECT_LT(resident_anonymous_bytes(), before + 3 * kUnit);
 }
 
-TEST(WarmMemory, TakesWholeUnitsAndAtMostHalfOfWhatIsFree) {
+TEST(WarmMemory, TakesWholeUnitsUpToHalfOfTheFreeMemory) {
   FakeMemory fake;
   EXPECT_EQ(WarmMemory(1, fake.meter()).held(), kUnit);
   EXPECT_EQ(WarmMemory(0, fake.meter()).held(), 0U);
@@ -45,7 +45,7 @@ TEST(WarmMemory, TakesWholeUnitsAndAtMostHalfOfWhatIsFree) {
   EXPECT_EQ(WarmMemory(100 * kUnit, fake.meter()).held(), 4 * kUnit);
 }
 
-TEST(WarmMemory, GivesBackWhatIsTakenAndAUnitAheadOfEachPhase) {
+TEST(WarmMemory, GivesBackTakenMemoryAndAUnitAheadOfEachPhase) {
   FakeMemory fake;
   WarmMemory memory(8 * kUnit, fake.meter());
   memory.follow();
@@ -67,7 +67,7 @@ TEST(WarmMemory, GivesBackWhatIsTakenAndAUnitAheadOfEachPhase) {
   EXPECT_EQ(memory.held(), 0U);
 }
 
-TEST(WarmMemory, IsFollowedByAThread) {
+TEST(WarmMemory, KeeperFollowsOnAThread) {
   FakeMemory fake;
   WarmMemory memory(4 * kUnit, fake.meter());
   memory.begin_phase();

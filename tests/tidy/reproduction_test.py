@@ -150,13 +150,51 @@ def check_resumption(script) -> list[str]:
     return wrong
 
 
+def check_stops(script) -> list[str]:
+    """A second run is refused, also while a program that a killed run has left goes on; a program
+    that takes too long is asked to stop, and its step is not done."""
+    wrong = []
+    with tempfile.TemporaryDirectory(prefix="perdix-reproduction-test-") as scratch:
+        folder = pathlib.Path(scratch)
+        script.ROOT = script.RESULTS = folder
+        program, asked = folder / "tool", folder / "asked"
+        program.write_text(f"#!/bin/sh\ntrap 'echo >{asked}; exit 3' TERM\n"
+                           "while :; do sleep 0.01; done\n")
+        program.chmod(0o755)
+        lock = script.take_turn()
+        problem = script.run("step", script.split(str(program)), 0.5)
+        if "stopped" not in problem or not asked.exists():
+            wrong.append(f"a program that takes too long: '{problem}'")
+        if script.record_of("step").exists():
+            wrong.append("a step that was stopped is said to be done")
+
+        def refused():
+            try:
+                script.take_turn().close()
+            except SystemExit:
+                return True
+            return False
+
+        left = subprocess.Popen([program], close_fds=False)
+        if not refused():
+            wrong.append("a second run is not refused")
+        lock.close()
+        if not refused():
+            wrong.append("a run is not refused while another one's program goes on")
+        left.terminate()
+        left.wait()
+        if refused():
+            wrong.append("a run is refused after the end of the others")
+    return wrong
+
+
 def main() -> int:
     sys.dont_write_bytecode = True
     script = load_script()
     document = (ROOT / "docs/reproduction.md").read_text()
     problems = check_the_check(script) + check_script(script) + problems_of(script, document)
     steps = len(script.STEPS)
-    problems += check_resumption(script)
+    problems += check_resumption(script) + check_stops(script)
     print("\n".join(problems) or f"{steps} steps")
     return 1 if problems else 0
 

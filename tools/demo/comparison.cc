@@ -31,18 +31,19 @@ std::vector<std::string> compared_systems() {
   return names;
 }
 
-std::string ratio_to(const bench::Report& report, const std::string& other, const char* workload) {
-  const bench::Result* ours = report.find(kOurs, workload, 1);
-  const bench::Result* theirs = report.find(other, workload, 1);
+std::string ratio_to(const bench::Results& results, const std::string& other,
+                     const char* workload) {
+  const bench::Result* ours = results.find(kOurs, workload, 1);
+  const bench::Result* theirs = results.find(other, workload, 1);
   return terminal::format_number(ours->operations_per_second() / theirs->operations_per_second());
 }
 
-void write_ratios(const bench::Report& report, const std::vector<std::string>& systems) {
+void write_ratios(const bench::Results& results, const std::vector<std::string>& systems) {
   for (const std::string& other : systems) {
     if (other == kOurs) continue;
     fmt::print(std::cout,
                "   beside {:<10} {:>6} times the throughput of load, {:>6} times of reading (c)\n",
-               other, ratio_to(report, other, "load"), ratio_to(report, other, "c"));
+               other, ratio_to(results, other, "load"), ratio_to(results, other, "c"));
   }
 }
 
@@ -68,18 +69,18 @@ bool compare(const std::filesystem::path& directory, std::uint64_t records, std:
   config.systems = compared_systems();
   config.records = records;
   config.operations = std::max<std::uint64_t>(1, records / kOperationShare);
-  config.data.seed = seed;
+  config.seed = seed;
   config.pool_dir = directory;
   config.on_progress = bench::progress_display(style);
-  const bench::Report report = bench::run(config);
+  const bench::Results results = bench::measure(config);
   terminal::show_status(style, "");
-  bench::write_summary(std::cout, report);
+  for (const bench::Figure& figure : bench::summaries_of(results)) write_table(std::cout, figure);
   std::cout << '\n';
-  write_ratios(report, config.systems);
+  write_ratios(results, config.systems);
   explain_systems();
-  for (const std::string& problem : report.problems())
+  for (const std::string& problem : results.problems())
     fmt::print(std::cout, "   PROBLEM: {}\n", problem);
-  return report.problems().empty();
+  return results.problems().empty();
 }
 
 }  // namespace perdix::demo

@@ -25,8 +25,7 @@
 #include "common/command_line.h"
 #include "common/options.h"
 #include "common/place.h"
-#include "experiments/measure.h"
-#include "experiments/report.h"
+#include "common/report.h"
 #include "special/pmemobj_environment.h"
 #include "special/special.h"
 #include "terminal/format.h"
@@ -169,13 +168,9 @@ class MallocSystem {
   std::vector<std::unique_ptr<Link[]>> links_;
 };
 
-struct AllocConfig {
+struct AllocConfig : RunOptions {
   std::uint64_t operations = 1'000'000;  ///< pairs of an allocation and a free, of each thread
   std::vector<std::uint64_t> threads = {1, 2};
-  std::uint64_t repeat = 1;
-  std::filesystem::path pool_dir;  ///< empty: chosen
-  std::function<void(const Progress&)> on_progress;
-  const std::atomic<bool>* stop = nullptr;
 };
 
 void validate(const AllocConfig& config) {
@@ -257,9 +252,8 @@ template <class System>
 void add_rows(const AllocConfig& config, const std::filesystem::path& parent,
               const std::string& name, Figure& figure) {
   for (const std::uint64_t threads : config.threads) {
-    if (config.stop != nullptr && *config.stop) throw Cancelled();
-    if (config.on_progress)
-      config.on_progress({name, "allocations", static_cast<unsigned>(threads), 0, 1, 0, 0});
+    config.check_stop();
+    config.show({fmt::format("{} allocations, {}", name, threads_text(threads)), 0, 1});
     const ScratchDirectory directory(parent);
     AllocTrial<System> trial(config, directory.path(), threads);
     const auto add = [&](const std::string& what, double nanoseconds) {
@@ -282,17 +276,15 @@ Figure compare(const AllocConfig& config, const std::filesystem::path& parent) {
   return by_group(std::move(figure));
 }
 
-ExperimentReport run(const AllocConfig& config) {
-  const ScratchDirectory scratch(config.pool_dir.empty() ? default_parent(2 * kPoolSize)
-                                                         : config.pool_dir);
-  ExperimentReport report = report_of("Allocators", scratch.path(), config.repeat);
+Report run(const AllocConfig& config) {
+  const ScratchDirectory scratch(config.parent(2 * kPoolSize));
+  Report report = report_of("Allocators", scratch.path(), config.repeat);
   report.settings = {
       {"operations", config.operations}, {"threads", config.threads}, {"repeat", config.repeat}};
   report.sizes = terminal::format_count(config.operations) + " operations a thread";
-  std::vector<std::vector<Figure>> rounds;
-  for (std::uint64_t i = 0; i < config.repeat; ++i)
-    rounds.push_back({compare(config, scratch.path())});
-  report.figures = medians(rounds);
+  report.figures = medians_of(config.repeat, [&](std::uint64_t) {
+    return std::vector<Figure>{compare(config, scratch.path())};
+  });
   return report;
 }
 

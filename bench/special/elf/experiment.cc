@@ -94,8 +94,8 @@ class Round {
 
  private:
   void next_phase(std::string_view system, std::string_view what) {
-    if (config_.stop != nullptr && *config_.stop) throw Cancelled();
-    if (config_.on_progress) config_.on_progress({system, what, 1, 0, 1, phase_, phase_ + 1});
+    config_.check_stop();
+    config_.show({fmt::format("{} {}, 1 thread", system, what), 0, 1, phase_, phase_ + 1});
     ++phase_;
   }
 
@@ -278,24 +278,22 @@ void validate(const Config& config) {
   require(config.repeat > 0 && config.repeat <= 1000, "repeat must be between 1 and 1000");
 }
 
-ExperimentReport run(const Config& config) {
+Report run(const Config& config) {
   validate(config);
   const std::uint64_t needed = 3 * config.rows * kDimensions * sizeof(std::uint32_t);
-  const ScratchDirectory scratch(config.pool_dir.empty() ? default_parent(needed)
-                                                         : config.pool_dir);
-  ExperimentReport report = report_of("Elf with selective caching: the experiments of its paper",
-                                      scratch.path(), config.repeat);
+  const ScratchDirectory scratch(config.parent(needed));
+  Report report = report_of("Elf with selective caching: the experiments of its paper",
+                            scratch.path(), config.repeat);
   report.settings = to_json(config);
   report.sizes =
       fmt::format("{} rows, {} s a phase", terminal::format_count(config.rows), config.seconds);
   const Data data(config.rows, config.seed);
-  std::vector<std::vector<Figure>> rounds;
-  for (std::uint64_t i = 0; i < config.repeat; ++i) {
-    Round round(config, data, scratch.path(), i);
-    rounds.push_back(round.run());
+  report.figures = medians_of(config.repeat, [&](std::uint64_t number) {
+    Round round(config, data, scratch.path(), number);
+    auto figures = round.run();
     report.wrong += round.wrong();
-  }
-  report.figures = medians(rounds);
+    return figures;
+  });
   return report;
 }
 

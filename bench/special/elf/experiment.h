@@ -2,13 +2,13 @@
 // systems.
 #pragma once
 
-#include "experiments/report.h"
+#include "common/report.h"
 #include "special/elf/config.h"
 
 namespace perdix::bench::points {
 
 /// Throws perdix::Error if the configuration makes no sense or a system fails, Cancelled after
 /// `config.stop`.
-ExperimentReport run(const Config& config);
+Report run(const Config& config);
 
 }  // namespace perdix::bench::points

@@ -14,7 +14,6 @@
 #include "special/nbtree/providers.h"
 #include "util/random.h"
 #include "ycsb/keys.h"
-#include "ycsb/report.h"
 
 namespace perdix::bench::figures {
 namespace {
@@ -33,14 +32,14 @@ struct Event {
 };
 
 /// An index with keys in random order.
-class Trial {
+class LoadedTree {
  public:
-  Trial(const Config& config, const std::filesystem::path& parent)
+  LoadedTree(const Config& config, const std::filesystem::path& parent)
       : config_(config), directory_(parent), spread_(KeyOrder::random, config.seed) {}
 
   void load() {
     for (std::uint64_t i = 0; i < config_.records; ++i) {
-      if (i % 4096 == 0) give_up_if_told();
+      if (i % 4096 == 0) config_.check_stop();
       insert(i);
     }
   }
@@ -48,10 +47,6 @@ class Trial {
   /// Inserts a new record.
   void insert(std::uint64_t number) {
     if (!tree_.insert(spread_.present(number), number)) ++wrong_;
-  }
-
-  void give_up_if_told() const {
-    if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed)) throw Cancelled();
   }
 
   IndexStats stats() const { return tree_.stats(); }
@@ -78,14 +73,14 @@ class Trial {
 /// split in two small ones, or in a full and a small one if the key is the last of all; a small
 /// block grows to a full one. Pages of the ledger, which may have come as well, are multiples of
 /// 512 bytes.
-std::vector<Event> note_replacements(const Config& config, Trial& trial) {
+std::vector<Event> note_replacements(const Config& config, LoadedTree& trial) {
   constexpr std::uint64_t kPages = 512;
   static_assert(2 * kSmall - kFull == kPages && kFull - kSmall == kPages / 2 &&
                 kSmall % kPages == kPages / 2);
   std::vector<Event> events;
   IndexStats before = trial.stats();
   for (std::uint64_t i = 0; i < config.operations; ++i) {
-    if (i % 4096 == 0) trial.give_up_if_told();
+    if (i % 4096 == 0) config.check_stop();
     trial.insert(config.records + i);
     const IndexStats after = trial.stats();
     const bool odd = (after.pm_bytes - before.pm_bytes) % kPages != 0;
@@ -155,7 +150,7 @@ std::vector<Allocator> make_allocators(const std::filesystem::path& directory,
 }
 
 /// Inserts as noted, with the allocators at work; returns the seconds that the index has needed.
-double insert_all(const Config& config, Trial& trial, const std::vector<Event>& events,
+double insert_all(const Config& config, LoadedTree& trial, const std::vector<Event>& events,
                   std::vector<Allocator>& allocators) {
   detail::util::Random random(config.seed);
   Clock::duration others{};
@@ -165,7 +160,7 @@ double insert_all(const Config& config, Trial& trial, const std::vector<Event>& 
     trial.insert(config.records + i);
     if (event == events.end() || event->number != i) continue;
     const auto interrupted = Clock::now();
-    trial.give_up_if_told();
+    config.check_stop();
     // In turns, so that none always finds what the one before it has left in the caches.
     for (std::size_t j = 0; j < allocators.size(); ++j)
       allocators[(i + j) % allocators.size()].replace(event->replacement, random);
@@ -183,14 +178,14 @@ AllocatorResults compare_allocators(const Config& config, const std::filesystem:
   AllocatorResults results;
   std::vector<Event> events;
   {
-    Trial trial(config, directory);
+    LoadedTree trial(config, directory);
     on_phase("load");
     trial.load();
     on_phase("note");
     events = note_replacements(config, trial);
     results.wrong += trial.wrong();
   }
-  Trial trial(config, directory);
+  LoadedTree trial(config, directory);
   on_phase("load");
   trial.load();
   const ScratchDirectory scratch(directory);

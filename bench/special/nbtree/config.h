@@ -1,20 +1,17 @@
 // What a run of `perdix-bench special nbtree` does.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include <perdix/pool.h>
 
-#include "ycsb/config.h"
+#include "common/run_options.h"
 
 namespace perdix::bench::figures {
 
-struct Config {
+struct Config : RunOptions {
   std::vector<std::string> figures = {"skew", "allocator"};
   std::vector<std::string> systems = {"nbtree", "sptree", "fastfair", "btree_map"};
   std::uint64_t records = 10'000'000;    ///< in an index before it is measured
@@ -22,11 +19,6 @@ struct Config {
   std::vector<double> thetas = {0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.1, 1.2};
   std::vector<std::uint64_t> writes = {0, 20, 50, 80, 100};  ///< percent
   std::vector<std::uint64_t> threads = {1, 2};               ///< for skew
-  std::uint64_t repeat = 1;                                  ///< rounds; medians are reported
-  std::uint64_t seed = 1;
-  std::filesystem::path pool_dir;  ///< empty: chosen
-  std::function<void(const Progress&)> on_progress;
-  const std::atomic<bool>* stop = nullptr;  ///< the run ends with Cancelled soon after it is true
 };
 
 /// The names that `Config::figures` may have.

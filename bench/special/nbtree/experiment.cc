@@ -11,12 +11,11 @@
 
 #include "common/place.h"
 #include "common/require.h"
-#include "experiments/measure.h"
-#include "experiments/trial.h"
 #include "special/nbtree/allocators.h"
 #include "special/nbtree/handover.h"
 #include "systems/systems.h"
 #include "terminal/format.h"
+#include "ycsb/trial.h"
 
 namespace perdix::bench::figures {
 namespace {
@@ -108,7 +107,7 @@ class Round {
     const auto add = [&](const std::string& threads, auto run) {
       const double before = handover_nanoseconds();
       const PhaseResult result = run();
-      const double rate = throughput(result);
+      const double rate = result.throughput();
       if (threads == "1 thread") of_one_thread = rate;
       figure.rows.push_back(
           {group,
@@ -134,8 +133,7 @@ class Round {
   /// Figure 15: NbTree's inserts, and what the allocator takes of them.
   Figure allocator() {
     const auto on_phase = [&](const char* phase) {
-      if (config_.on_progress)
-        config_.on_progress({"nbtree", phase, 1, 0, config_.operations, 0, 0});
+      config_.show({fmt::format("nbtree {}, 1 thread", phase), 0, config_.operations});
     };
     const AllocatorResults results = compare_allocators(config_, bench_.parent, on_phase);
     bench_.wrong += results.wrong;
@@ -200,32 +198,17 @@ void validate(const Config& config) {
   require(config.repeat > 0 && config.repeat <= 1000, "repeat must be between 1 and 1000");
 }
 
-ExperimentReport run(const Config& config) {
+Report run(const Config& config) {
   validate(config);
-  Crasher crasher;
-  const ScratchDirectory scratch(config.pool_dir.empty() ? default_parent(needed_space(config))
-                                                         : config.pool_dir);
-  Bench bench{scratch.path(),
-              crasher,
-              Planner(std::max(config.records, config.operations)),
-              config.seed,
-              config.stop,
-              {},
-              0};
-  if (config.on_progress) {
-    bench.on_progress = [&](const System& system, const Workload& workload, unsigned threads,
-                            std::uint64_t done, std::uint64_t total) {
-      config.on_progress({system.name, workload.name, threads, done, total, 0, 0});
-    };
-  }
-  ExperimentReport report = report_of("NbTree: skew and allocators", scratch.path(), config.repeat);
+  const ScratchDirectory scratch(config.parent(needed_space(config)));
+  Bench bench{config, scratch.path(), Planner(std::max(config.records, config.operations))};
+  Report report = report_of("NbTree: skew and allocators", scratch.path(), config.repeat);
   report.settings = to_json(config);
   report.sizes =
       fmt::format("{} records, {} operations a phase", terminal::format_count(config.records),
                   terminal::format_count(config.operations));
-  std::vector<std::vector<Figure>> rounds;
-  for (std::uint64_t i = 0; i < config.repeat; ++i) rounds.push_back(Round(config, bench).run());
-  report.figures = medians(rounds);
+  report.figures =
+      medians_of(config.repeat, [&](std::uint64_t) { return Round(config, bench).run(); });
   report.wrong = bench.wrong;
   return report;
 }

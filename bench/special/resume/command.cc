@@ -1,17 +1,12 @@
 // How soon SpTree answers after a process was killed, and how soon it is whole again
 // (Zhao et al., ICPE 2024, section 5.4, figures 9 and 10).
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <utility>
-
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "common/command_line.h"
 #include "common/options.h"
 #include "special/resume/experiment.h"
 #include "special/special.h"
+#include "ycsb/progress.h"
 
 namespace perdix::bench {
 namespace {
@@ -49,19 +44,6 @@ void add_options(CLI::App& app, resumption::Config& config) {
   add_count(app, "--seed", config.seed, "Seed of keys and choices");
 }
 
-std::function<void(const resumption::Progress&)> display(terminal::ProgressStyle style) {
-  return [style, last = std::string()](const resumption::Progress& at) mutable {
-    std::string text = at.step;
-    if (style == terminal::ProgressStyle::terminal && at.total != 0) {
-      const double share = static_cast<double>(at.done) / static_cast<double>(at.total);
-      text += fmt::format("  {:3.0f} %", 100 * std::min(share, 1.0));
-    }
-    if (text == last) return;
-    terminal::show_status(style, text);
-    last = std::move(text);
-  };
-}
-
 }  // namespace
 
 int run_resume(int argc, char** argv) {
@@ -69,7 +51,7 @@ int run_resume(int argc, char** argv) {
   app.footer(kFooter);
   resumption::Config config;
   add_options(app, config);
-  return run_program(app, argc, argv, config, display);
+  return run_program(app, argc, argv, config, progress_display);
 }
 
 }  // namespace perdix::bench

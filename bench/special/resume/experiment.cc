@@ -70,17 +70,16 @@ class Experiment {
  public:
   explicit Experiment(const Config& config)
       : config_((validate(config), config)),
-        scratch_(config.pool_dir.empty() ? default_parent(needed_space(config)) : config.pool_dir),
+        scratch_(config.parent(needed_space(config))),
         records_(config.seed),
         rounds_(config.repeat, figures_of(config)) {}
 
-  ExperimentReport run() {
+  Report run() {
     for (const std::uint64_t keys : config_.keys) {
       measure_without_buffers(keys);
       measure_with_buffers(keys);
     }
-    ExperimentReport report =
-        report_of("Restart of SpTree after SIGKILL", scratch_.path(), config_.repeat);
+    Report report = report_of("Restart of SpTree after SIGKILL", scratch_.path(), config_.repeat);
     report.settings = to_json(config_);
     report.sizes = fmt::format("{} thread{} that look keys up", config_.threads,
                                config_.threads == 1 ? "" : "s");
@@ -213,7 +212,7 @@ class Experiment {
   }
 
   void show(const std::string& step, std::uint64_t done = 0, std::uint64_t total = 0) const {
-    if (config_.on_progress) config_.on_progress({step, done, total});
+    config_.show({step, done, total});
   }
 
   std::filesystem::path crashed() const { return scratch_.path() / "crashed.pool"; }
@@ -253,6 +252,6 @@ void validate(const Config& config) {
   }
 }
 
-ExperimentReport run(const Config& config) { return Experiment(config).run(); }
+Report run(const Config& config) { return Experiment(config).run(); }
 
 }  // namespace perdix::bench::resumption

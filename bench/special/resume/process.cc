@@ -18,6 +18,8 @@
 
 #include <perdix/error.h>
 
+#include "common/run_options.h"
+
 namespace perdix::bench::resumption {
 namespace {
 

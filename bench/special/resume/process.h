@@ -38,12 +38,6 @@ class Shared {
   T* object_;
 };
 
-/// Thrown by waiting functions when the user wants to stop.
-class Cancelled : public std::exception {
- public:
-  const char* what() const noexcept override { return "interrupted"; }
-};
-
 class Process {
  public:
   /// Forks. The child does the work and ends. finish() and running() throw in the parent what the

@@ -1,4 +1,4 @@
-// The results of a run of experiments.
+// The report of a run, whatever was measured, and the forms in which it is written.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/environment.h"
 #include "common/figure.h"
 
 namespace perdix::bench {
-
-struct SystemInfo {
-  std::string name;
-  bool persistent = false;  ///< its records survive the end of the process
-  std::string settings;
-};
 
 /// A statement about a figure, and what was measured.
 struct Checked {
@@ -30,30 +25,29 @@ struct Checked {
   bool holds() const { return at_least ? value >= bound : value <= bound; }
 };
 
-struct ExperimentReport {
+struct Report {
   std::string title;        ///< of the page
   nlohmann::json settings;  ///< what the run did: the program's options
   std::string sizes;        ///< the same in a few words
   std::uint64_t repeat = 1;
-  std::string directory;
-  std::string file_system;
-  std::string machine;
-  std::string build;
+  Environment environment;
   std::vector<SystemInfo> systems;
   std::vector<std::string> notes;  ///< what else a reader must know, a line each
   std::vector<Figure> figures;
   std::vector<Checked> checks;
   std::uint64_t wrong = 0;  ///< answers that were not the expected ones, and lost records
+  std::vector<std::string> named_problems;         ///< a sentence each, where more is known
+  nlohmann::json more = nlohmann::json::object();  ///< that the JSON has beside the above
 
-  std::uint64_t wrong_answers() const { return wrong; }
+  /// What must not be, a sentence each.
+  std::vector<std::string> problems() const;
 };
 
 /// A report of a run whose files lie in the directory, without results.
-ExperimentReport report_of(std::string title, const std::filesystem::path& directory,
-                           std::uint64_t repeat);
+Report report_of(std::string title, const std::filesystem::path& directory, std::uint64_t repeat);
 
-void write_text(std::ostream& out, const ExperimentReport& report);
-nlohmann::json to_json(const ExperimentReport& report);
-void write_html(std::ostream& out, const ExperimentReport& report);
+void write_text(std::ostream& out, const Report& report);
+nlohmann::json to_json(const Report& report);
+void write_html(std::ostream& out, const Report& report);
 
 }  // namespace perdix::bench
