@@ -46,13 +46,6 @@ class TestMap : public TestPool<TestMap<K, V>> {
     open();
   }
 
-  /// Makes an empty index one from before there were seeds.
-  void forget_seed() {
-    root().magic = Root::kUnseededMagic;
-    root().seed = 0;
-    reopen_index();
-  }
-
   KeyHash hash_of(View<K> key) { return {util::SeededHash(root().seed)(key)}; }
 
   Root& root() { return *core().template at<Root>(root_); }
