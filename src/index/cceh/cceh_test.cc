@@ -397,7 +397,8 @@ TEST(Cceh, ComputedCollisionsCostWhatRandomKeysCost) {
   for (const Number key : computed) {
     usual->put(random(), key);
     flooded->put(key, key);
-    ASSERT_EQ(util::hash(key) >> 32, util::hash(computed[0]) >> 32) << "without a seed they collide";
+    ASSERT_EQ(util::hash(key) >> 32, util::hash(computed[0]) >> 32)
+        << "without a seed they collide";
   }
   EXPECT_EQ(cost_of(flooded).in_overflows, 0u);
   EXPECT_LE(cost_of(flooded).depth, cost_of(usual).depth + 1);

@@ -84,8 +84,8 @@ class Entry {
   constexpr bool pending() const noexcept { return (word_ & kPending) != 0; }
 
   constexpr Entry with_depth(unsigned depth) const noexcept {
-    return Entry((word_ & ~(std::uint64_t{0xff} << kOffsetBits)) |
-                 std::uint64_t{depth} << kOffsetBits);
+    return Entry((word_ & ~(std::uint64_t{0xff} << kOffsetBits)) | std::uint64_t{depth}
+                                                                       << kOffsetBits);
   }
   constexpr Entry as_crowded() const noexcept { return Entry(word_ | kCrowded); }
   constexpr Entry as_pending() const noexcept { return Entry(word_ | kPending); }

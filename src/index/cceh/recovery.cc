@@ -68,9 +68,9 @@ Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 Root& checked_root(pool::PoolCore& pool, pm::Offset offset) {
   const auto is_root = [](const Root& root) {
     const std::uint64_t magic = pm::load(root.magic);
-    return magic == Root::kMagic ? pm::load(root.seed) != 0
-                                 : std::ranges::find(Root::kFormerMagics, magic) !=
-                                       Root::kFormerMagics.end();
+    return magic == Root::kMagic
+               ? pm::load(root.seed) != 0
+               : std::ranges::find(Root::kFormerMagics, magic) != Root::kFormerMagics.end();
   };
   return pool::checked<Root>(pool, offset, "a root", is_root, pm::kLineSize);
 }

@@ -76,7 +76,8 @@ class SegmentStructure {
   Pair* displace(const LockedSegment& locked, KeyHash hash) const {
     const NearSlots full = segments_.near(locked.entry, hash);
     for (unsigned i = 0; i < NearSlots::kCount; ++i) {
-      const NearSlots its = segments_.near(locked.entry, segments_.hash_of_word(pm::load(full[i].key)));
+      const NearSlots its =
+          segments_.near(locked.entry, segments_.hash_of_word(pm::load(full[i].key)));
       Pair* const free = its.free_slot(segments_.taken(its, locked.range));
       if (free == nullptr) continue;
       pm::on_step("cceh: a pair is about to move");

@@ -55,7 +55,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   }
   std::uint64_t last_entry() { return (std::uint64_t{1} << directory().log) - 1; }
   SegmentHead& head(std::uint64_t number) {
-    return *core().template at<SegmentHead>(Entry::unpack(entry(number)).offset);
+    return *core().template at<SegmentHead>(Entry::unpack(entry(number)).offset());
   }
   Pair* slots(std::uint64_t number) { return reinterpret_cast<Pair*>(&head(number) + 1); }
 
