@@ -15,7 +15,8 @@ enum class Errc {
   not_a_pool,      ///< the file is empty, foreign, or its superblock is damaged in both copies
   truncated,       ///< the file is shorter than its superblock says
   newer_format,  ///< the pool was written by a later release with a format or feature unknown here
-  older_format,  ///< the pool has a format of before the first release, which is not read any more
+  older_format,  ///< the pool, or the index, has a format of before the first release, which is not
+                 ///< read any more
   corrupt,       ///< a structure in the pool contradicts itself; nothing was changed
   wrong_engine,  ///< the index exists with another engine
   wrong_kind,    ///< the index exists with another kind of keys or values

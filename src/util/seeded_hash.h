@@ -31,7 +31,7 @@ class SeededHash {
  public:
   explicit SeededHash(std::uint64_t seed) noexcept;
 
-  std::uint64_t operator()(std::uint64_t key) const noexcept {
+  [[gnu::always_inline]] inline std::uint64_t operator()(std::uint64_t key) const noexcept {
     if (!seeded_) [[unlikely]]
       return hash(key);
     return of_number(key);

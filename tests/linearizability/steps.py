@@ -83,6 +83,7 @@ art: fork
 art: put a node in the place of another
 art: split a prefix
 cceh: a change of the directory is committed
+cceh: a pair is about to move
 cceh: a segment is about to be split
 cceh: a segment is about to be written anew
 cceh: an entry is stale

@@ -27,6 +27,67 @@ from bug import (
 CCEH_SCHEDULES = (schedules("--engine cceh"),)
 
 BUGS = [
+    # --- Displacement ---
+    drop(
+        "cceh: recovery leaves a displaced pair in its former slot, too",
+        CCEH_PAIRS,
+        "session.redo(from.key, 0)",
+        CCEH,
+    ),
+    drop(
+        "cceh: the former slot of a displaced pair keeps it",
+        CCEH_PAIRS,
+        "pm().store(from.key, 0)",
+        CCEH_UNIT,
+    ),
+    drop(
+        "cceh: the former slot of a displaced pair is not flushed",
+        CCEH_PAIRS,
+        "pm().flush(&from.key, sizeof from.key)",
+        CCEH,
+    ),
+    store_for_publish(
+        "cceh: the new slot of a displaced pair is not flushed",
+        CCEH_PAIRS,
+        "pm().publish(to.key, key)",
+        CCEH,
+    ),
+    Bug(
+        "cceh: a displaced pair leaves its value behind",
+        CCEH_PAIRS,
+        "    pm().store(to.value, value);  // not flushed: the same line as the commit\n",
+        "    if ({planted} == false) pm().store(to.value, value);\n",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh: where stores commit as one, a displaced pair stays in its former slot",
+        CCEH_PAIRS,
+        "                                  pm::set_word(from.key, 0)};\n",
+        "                                  pm::set_word(from.key, {planted} ? key : 0)};\n",
+        CCEH,
+    ),
+    Bug(
+        "cceh: a pair is displaced to the slot of another that counts",
+        CCEH_SMO,
+        "      Pair* const free = its.free_slot(segments_.taken(its, locked.range));\n",
+        "      Pair* const free =\n"
+        "          its.free_slot({planted} ? 0x0f : segments_.taken(its, locked.range));\n",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh: a segment that has room for a displacement is split",
+        CCEH_SMO,
+        "    if (Pair* const freed = displace(locked, hash)) return freed;\n",
+        "    if (Pair* const freed = {planted} ? nullptr : displace(locked, hash)) return freed;\n",
+        CCEH_UNIT,
+    ),
+    Bug(
+        "cceh: an index of a former format is opened",
+        CCEH_RECOVERY,
+        "  if (pm::load(root.magic) == Root::kMagic) return root;\n",
+        "  if ({planted} || pm::load(root.magic) == Root::kMagic) return root;\n",
+        CCEH_UNIT,
+    ),
     # --- Pairs ---
     Bug(
         "cceh: the key comes before its value",
@@ -75,15 +136,16 @@ BUGS = [
     Bug(
         "cceh: a put looks into the first bucket only, and adds a key twice",
         CCEH_SEGMENTS,
-        "    for (unsigned i = 0; i < kProbe; ++i) {\n",
-        "    for (unsigned i = 0; i < ({planted} ? 1 : kProbe); ++i) {\n",
+        "    for (; like != 0; like &= like - 1) {\n",
+        "    if ({planted}) like &= (1U << kBucketPairs) - 1;\n"
+        "    for (; like != 0; like &= like - 1) {\n",
         CCEH_UNIT,
     ),
     drop_part(
         "cceh: a lookup does not validate what it has read",
         CCEH_SEARCH,
-        "if (seen.valid())",
-        "if (seen.valid()) ",
+        "if (seen.valid()) [[likely]]",
+        "if (seen.valid()) [[likely]]",
         CCEH_STRESS,
     ),
     drop(
@@ -136,29 +198,29 @@ BUGS = [
         CCEH_DIRECTORY,
         "pool_.pm().flush",
         CCEH,
-        after="const auto pending = [](Entry entry) {",
+        after="pool_.pm().store(all.entries[begin + half], middle.as_pending().pack());",
     ),
     Bug(
         "cceh: the right leader is not pending before the split is committed",
         CCEH_DIRECTORY,
-        "  pool_.pm().store(all.entries[begin + half], pending(middle));\n",
-        "  pool_.pm().store(all.entries[begin + half], {planted} ? "
-        "middle.pack() : pending(middle));\n",
+        "  pool_.pm().store(all.entries[begin + half], middle.as_pending().pack());\n",
+        "  pool_.pm().store(all.entries[begin + half],\n"
+        "                   ({planted} ? middle : middle.as_pending()).pack());\n",
         CCEH,
     ),
     Bug(
         "cceh: lookups go by pending entries",
         CCEH_DIRECTORY_H,
-        "    if (!entry.pending && entry.depth <= all.depth) [[likely]] {\n",
-        "    if (({planted} || !entry.pending) && entry.depth <= all.depth) [[likely]] {\n",
+        "    if (!entry.pending() && entry.depth() <= all.depth) [[likely]] {\n",
+        "    if (({planted} || !entry.pending()) && entry.depth() <= all.depth) [[likely]] {\n",
         CCEH_UNIT,
     ),
     Bug(
         "cceh: lookups go by stale entries",
         CCEH_DIRECTORY_H,
-        "      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth)];\n",
+        "      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth())];\n",
         "      const std::uint64_t& leader =\n"
-        "          all.entries[{planted} ? number : all.first_of(number, entry.depth)];\n",
+        "          all.entries[{planted} ? number : all.first_of(number, entry.depth())];\n",
         CCEH_UNIT,
     ),
     drop(
@@ -232,7 +294,7 @@ BUGS = [
     Bug(
         "cceh: a drop that a crash has interrupted loses the segments behind a leader that is gone",
         CCEH_OWNED,
-        "pm::set_word(entries[i], Entry{pm::kNull, leader.depth, false, false}.pack())",
+        "pm::set_word(entries[i], Entry{pm::kNull, leader.depth()}.pack())",
         "pm::set_word(entries[i], 0)",
         CCEH,
     ),

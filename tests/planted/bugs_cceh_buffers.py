@@ -147,7 +147,7 @@ BUGS = [
     drop(
         "cceh copy: the right half keeps the entry of the whole",
         CCEH_DIRECTORY,
-        "if (first.depth > range.depth) set_in_copy",
+        "if (first.depth() > range.depth) set_in_copy",
         CACHED_SCHEDULES,
     ),
     drop(

@@ -44,7 +44,7 @@ class SegmentHomes {
       : segments_(segments), router_(router), builder_(segments), buffers_(buffers) {}
 
   unsigned capacity() const { return buffered_pairs(segments_.shape()); }
-  pm::Offset place(const SeenSegment& segment) const { return segment.entry.offset; }
+  pm::Offset place(const SeenSegment& segment) const { return segment.entry.offset(); }
   std::uint64_t& number_word(const SeenSegment& segment) const {
     return segments_.head_of(segment.entry).number;
   }
@@ -55,7 +55,7 @@ class SegmentHomes {
   /// The segment has not changed since its chain began, or has been joined (B4).
   SeenSegment at(pm::Offset place, std::uint64_t hash) const {
     const SeenSegment segment = router_.held({hash});
-    if (segment.entry.offset != place) pool::throw_corrupt(segments_.pool(), kLogName, place);
+    if (segment.entry.offset() != place) pool::throw_corrupt(segments_.pool(), kLogName, place);
     return segment;
   }
 
@@ -70,7 +70,7 @@ class SegmentHomes {
 
   template <class End>
   bool merge_in_place(const SeenSegment& segment, const Buffer& buffer, End end) const {
-    const auto filled = place_all(segment, buffer);
+    const auto filled = fill_free_slots(segment, buffer);
     if (!filled) return false;
     fill(segments_.slots_of(segment.entry), *filled);
     end();
@@ -79,7 +79,7 @@ class SegmentHomes {
 
   /// As one segment if that has a slot for each pair, else as two.
   void rewrite(LockedSegment& segment, Buffer& buffer, bool full) const {
-    const bool fits = !full && place_all(segment, buffer).has_value();
+    const bool fits = !full && has_room(segment, buffer);
     try {
       write_anew(segment, buffer, !fits);
     } catch (const Error& error) {
@@ -97,15 +97,26 @@ class SegmentHomes {
 
   /// Puts the pairs of a buffer into free slots of a copy of the segment. None if some pair has
   /// none.
-  std::optional<Filled> place_all(const SeenSegment& segment, const Buffer& buffer) const {
+  std::optional<Filled> fill_free_slots(const SeenSegment& segment, const Buffer& buffer) const {
     Filled filled{builder_.slots_of_part(segment, segment.range), {}};
     filled.numbers.reserve(buffer.size());
     for (unsigned i = 0; i < buffer.size(); ++i) {
-      const int at = builder_.place(filled.slots, {buffer.key(i), buffer.value(i)});
-      if (at < 0) return std::nullopt;
-      filled.numbers.push_back(static_cast<unsigned>(at));
+      const Pair pair{buffer.key(i), buffer.value(i)};
+      Pair* const slot = builder_.free_slot(filled.slots, pair);
+      if (slot == nullptr) return std::nullopt;
+      *slot = pair;
+      filled.numbers.push_back(static_cast<unsigned>(slot - filled.slots.data()));
     }
     return filled;
+  }
+
+  /// Whether a copy of the segment takes the pairs of a buffer, some of its own in other slots.
+  bool has_room(const SeenSegment& segment, const Buffer& buffer) const {
+    std::vector<Pair> slots = builder_.slots_of_part(segment, segment.range);
+    for (unsigned i = 0; i < buffer.size(); ++i) {
+      if (!builder_.place(slots, {buffer.key(i), buffer.value(i)})) return false;
+    }
+    return true;
   }
 
   /// Copies the slots that were filled, durably: each as its insert would (the paper's in-place

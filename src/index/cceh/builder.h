@@ -34,40 +34,45 @@ class SegmentBuilder {
     return copy;
   }
 
-  /// Puts a pair into a free slot of its buckets in `slots`, a copy of a segment's in DRAM. Returns
-  /// the number of the slot; -1 if none is free.
-  int place(std::span<Pair> slots, const Pair& pair) const {
-    const unsigned buckets = segments_.shape().buckets;
-    unsigned bucket = segments_.hash_of_word(pair.key).bucket(buckets);
-    for (unsigned i = 0; i < kProbe; ++i) {
-      for (unsigned at = bucket * kBucketPairs; at < (bucket + 1) * kBucketPairs; ++at) {
-        if (slots[at].key != 0) continue;
-        slots[at] = pair;
-        return static_cast<int>(at);
-      }
-      if (++bucket == buckets) bucket = 0;
-    }
-    return -1;
+  /// A free slot of the buckets of a pair in `slots`, a copy of a segment's in DRAM. Null if there
+  /// is none.
+  Pair* free_slot(std::span<Pair> slots, const Pair& pair) const {
+    return free_slot(near(slots, pair));
   }
 
-  /// Makes a segment with the pairs of a part of a locked one, in the same slots, and with the
-  /// pairs of that part that `buffer` has, if it is not null.
+  /// Puts a pair into a free slot of its buckets in such a copy, or into that of a pair that has
+  /// room in its other bucket. Returns whether there was one.
+  bool place(std::span<Pair> slots, const Pair& pair) const {
+    const NearSlots its = near(slots, pair);
+    Pair* slot = free_slot(its);
+    for (unsigned i = 0; slot == nullptr && i < NearSlots::kCount; ++i) {
+      Pair* const other = free_slot(near(slots, its[i]));
+      if (other == nullptr) continue;
+      *other = its[i];
+      slot = &its[i];
+    }
+    if (slot != nullptr) *slot = pair;
+    return slot != nullptr;
+  }
+
+  /// Makes a segment with the pairs of a part of a locked one, mostly in the same slots, and with
+  /// the pairs of that part that `buffer` has, if it is not null.
   Entry make_part(alloc::Session& session, const SeenSegment& locked, HashRange part,
                   const Buffer* buffer) const {
     std::vector<Pair> slots = slots_of_part(locked, part), others;
     const auto add = [&](const Pair& pair) {
-      if (segments_.in_part(pair.key, locked.range, part) && place(slots, pair) < 0)
+      if (segments_.in_part(pair.key, locked.range, part) && !place(slots, pair))
         others.push_back(pair);
     };
     for (const Pair& pair : segments_.overflow_of(locked.entry))
       add({pm::load(pair.key), pm::load(pair.value)});
     for (unsigned i = 0; buffer != nullptr && i < buffer->size(); ++i)
       add({buffer->key(i), buffer->value(i)});
-    Entry made{session.reserve(segments_.shape().segment_bytes()), part.depth, false, false};
+    Entry made{session.reserve(segments_.shape().segment_bytes()), part.depth};
     SegmentHead head{SegmentHead::kMagic, 0, 0, {}};
     if (!others.empty()) {
       head.overflow = make_overflow(session, others).pack();
-      made.crowded = true;
+      made = made.as_crowded();
     }
     // Durable before the commit that links the segment, by its fence.
     pm().stream(&segments_.head_of(made), &head, sizeof head);
@@ -91,11 +96,18 @@ class SegmentBuilder {
   /// Adds the blocks of a segment to those that the session frees.
   void free(alloc::Session& session, const Entry& entry) const {
     const Reference overflow = segments_.overflow_reference(entry);
-    session.free(entry.offset);
+    session.free(entry.offset());
     if (overflow.offset != pm::kNull) session.free(overflow.offset);
   }
 
  private:
+  NearSlots near(std::span<Pair> slots, const Pair& pair) const {
+    const KeyHash hash = segments_.hash_of_word(pair.key);
+    return {slots.data(), hash.buckets_of(segments_.shape().buckets)};
+  }
+  static Pair* free_slot(const NearSlots& near) {
+    return near.free_slot(near.where([](Word key) { return key != 0; }));
+  }
   const pm::Persister& pm() const { return segments_.pool().pm(); }
 
   const Segments<K>& segments_;

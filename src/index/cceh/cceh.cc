@@ -19,7 +19,7 @@ WordTable<K>::WordTable(pool::IndexHandle handle, const Shape& shape, const Cceh
       root_(*retry_when_full(pool(), [&] { return &open_root(pool(), handle_.root(), shape); })),
       search_(pool(), root_, shape_of(pool(), root_), info().value_kind),
       writer_(pool(), root_, values()),
-      structure_(search_) {
+      structure_(search_, writer_) {
   const auto start = std::chrono::steady_clock::now();
   {
     const epoch::Guard guard;

@@ -74,7 +74,9 @@ class WordTable : public WordEngine<WordTable<K>, K> {
   bool erase(Key key, const NewValue* expected) final;
 
   // The caller holds a guard as long as it uses the strings that words refer to.
-  std::optional<Word> find_word(Key key) const { return search_.find(key); }
+  [[gnu::always_inline]] inline std::optional<Word> find_word(Key key) const {
+    return search_.find(key);
+  }
   void find_words(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
     search_.find(keys, out);
   }

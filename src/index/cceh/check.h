@@ -114,7 +114,7 @@ class Survey {
     std::uint64_t word = pool_.offset(&root_);  // a copy does: only a drop changes it
     const auto walk_buffered = [&](const Entry& segment, HashRange) {
       if (search_.buffers() != nullptr)
-        walk_buffer<K>(segments_.values(), search_.buffers()->of(segment.offset), owned);
+        walk_buffer<K>(segments_.values(), search_.buffers()->of(segment.offset()), owned);
     };
     cceh::walk<K>(segments_, word, walk_buffered, owned);
   }
@@ -126,11 +126,11 @@ class Survey {
   }
 
   void check_segment(const SeenSegment& seen) {
-    const pm::Offset segment = seen.entry.offset;
+    const pm::Offset segment = seen.entry.offset();
     const SegmentHead& head = segments_.head_of(seen.entry);
     expect(pm::load(head.magic) == SegmentHead::kMagic, "segment {:#x} has no mark", segment);
     const Reference overflow = Reference::unpack(pm::load(head.overflow));
-    expect(overflow.offset == pm::kNull || seen.entry.crowded,
+    expect(overflow.offset == pm::kNull || seen.entry.crowded(),
            "segment {:#x} has an overflow and is not marked as crowded (H6)", segment);
     std::vector<Word> found;
     segments_.for_each_slot(seen.entry, [&](const Pair& pair) {
@@ -145,7 +145,7 @@ class Survey {
 
   /// A pair that counts: its strings are there, and it lies where its hash says (H4, H5, H8).
   void check_pair(const SeenSegment& seen, const Pair& pair) {
-    const pm::Offset segment = seen.entry.offset;
+    const pm::Offset segment = seen.entry.offset();
     const Shape& shape = segments_.shape();
     if (!segments_.keys().sound(pair.key) || !segments_.values().sound(pair.value)) {
       expect(false, "segment {:#x}: a pair refers to a string that is not there (H8)", segment);
@@ -159,9 +159,9 @@ class Survey {
     const std::ptrdiff_t slot = &pair - segments_.slots_of(seen.entry);
     if (slot >= 0 && slot < static_cast<std::ptrdiff_t>(shape.slots())) {
       const auto bucket = static_cast<unsigned>(slot) / kBucketPairs;
-      const unsigned home = hash.bucket(shape.buckets);
-      expect((bucket + shape.buckets - home) % shape.buckets < kProbe,
-             "segment {:#x}: the pair in slot {} is too far from its bucket (H5)", segment, slot);
+      const auto its = hash.buckets_of(shape.buckets);
+      expect(bucket == its[0] || bucket == its[1],
+             "segment {:#x}: the pair in slot {} is in neither of its buckets (H5)", segment, slot);
     }
     ++report_.pairs;
   }
@@ -181,7 +181,7 @@ class Survey {
   void check_buffer(const SeenSegment& seen, std::vector<Word>& found) {
     const auto* const buffer = search_.buffer_of(seen);
     if (buffer == nullptr) return;
-    const pm::Offset segment = seen.entry.offset;
+    const pm::Offset segment = seen.entry.offset();
     for (unsigned i = 0; i < buffer->size(); ++i) {
       const Pair pair{buffer->key(i), buffer->value(i)};
       found.push_back(pair.key);

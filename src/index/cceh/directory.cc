@@ -6,11 +6,10 @@ namespace perdix::detail::index::cceh {
 
 /// The leader at an entry, as it is when its change is complete: not pending.
 Entry Directory::checked_leader(const View& all, std::uint64_t number) const {
-  Entry leader = Entry::unpack(pm::load(all.entries[number]));
-  if (leader.depth > all.depth || number % all.span_of(leader.depth) != 0)
-    pool::throw_corrupt(pool_, "a segment", leader.offset);
-  leader.pending = false;
-  return checked(leader);
+  const Entry leader = Entry::unpack(pm::load(all.entries[number]));
+  if (leader.depth() > all.depth || number % all.span_of(leader.depth()) != 0)
+    pool::throw_corrupt(pool_, "a segment", leader.offset());
+  return checked(leader.settled());
 }
 
 /// The number of the leader of a hash. A range that has no leader of its depth at its beginning is
@@ -19,15 +18,15 @@ std::uint64_t Directory::leader_from_top(const View& all, KeyHash hash) const {
   for (unsigned depth = 0;; ++depth) {
     const std::uint64_t number = all.first_of(hash.prefix(all.depth), depth);
     const Entry entry = Entry::unpack(pm::load(all.entries[number]));
-    if (entry.depth == depth) return number;
-    if (entry.depth < depth || depth == all.depth)
-      pool::throw_corrupt(pool_, "a segment", entry.offset);
+    if (entry.depth() == depth) return number;
+    if (entry.depth() < depth || depth == all.depth)
+      pool::throw_corrupt(pool_, "a segment", entry.offset());
   }
 }
 
 /// find() for a hash whose entry is pending or stale: waits for the change that is under way, or
 /// completes the one that a crash has interrupted.
-auto Directory::find_from_top(KeyHash hash) const -> Route {
+[[gnu::noinline]] auto Directory::find_from_top(KeyHash hash) const -> Place {
   pm::on_step("cceh: an entry is stale");
   const std::lock_guard lock(lock_);
   const std::uint64_t word = pm::load(root_.directory);
@@ -45,20 +44,20 @@ void Directory::open_copy(std::uint64_t budget) {
 
 /// find() for a hash that the copy does not know. Copies the leader under the lock, so that only
 /// durable entries are copied.
-[[gnu::noinline]] auto Directory::find_and_copy(KeyHash hash) const -> Route {
-  const Route route = find_in_pool(hash);
-  if (!copy_->has_entries()) return route;
+[[gnu::noinline]] auto Directory::find_and_copy(KeyHash hash) const -> Place {
+  const Place place = find_in_pool(hash);
+  if (!copy_->has_entries()) return place;
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));
   const std::uint64_t number = leader_from_top(all, hash);
   set_in_copy(number, checked_leader(all, number));
-  return route;
+  return place;
 }
 
 /// Stores a leader, not pending, at its place and in the entries behind it. Only flushed: until the
 /// thread's next fence a crash leaves stale entries, which H3 allows.
 void Directory::store_entries(const View& all, std::uint64_t first, Entry leader) const {
-  const std::uint64_t count = all.span_of(leader.depth);
+  const std::uint64_t count = all.span_of(leader.depth());
   for (std::uint64_t i = first; i < first + count; ++i) {
     if (pm::load(all.entries[i]) != leader.pack()) pool_.pm().store(all.entries[i], leader.pack());
   }
@@ -84,7 +83,7 @@ void Directory::grow(unsigned depth) {
   std::uint64_t* const entries = pool_.at<std::uint64_t>(larger.offset);
   for (std::uint64_t i = 0; i < old.size();) {
     const Entry leader = checked_leader(old, i);
-    const std::uint64_t count = old.span_of(leader.depth);
+    const std::uint64_t count = old.span_of(leader.depth());
     for (std::uint64_t j = 2 * i; j < 2 * (i + count); ++j) pm.store(entries[j], leader.pack());
     i += count;
   }
@@ -99,41 +98,35 @@ void Directory::commit_change(alloc::Session& session, HashRange range, Entry fi
   const View all = view(pm::load(root_.directory));
   const std::uint64_t begin = range.first().prefix(all.depth);
   const std::uint64_t half = all.span_of(range.depth + 1);
-  const auto pending = [](Entry entry) {
-    entry.pending = true;
-    return entry.pack();
-  };
   // Before a split commits the entry in the middle is no leader yet, and after a join none any
   // more. Pending, it is not taken for one (H3). Durable before the commit, by its fence.
-  pool_.pm().store(all.entries[begin + half], pending(middle));
+  pool_.pm().store(all.entries[begin + half], middle.as_pending().pack());
   pool_.pm().flush(&all.entries[begin + half], sizeof(std::uint64_t));
   // The leader is pending, so a thread that sees the change before it is durable waits for the
   // lock.
-  session.commit(pm::set_word(all.entries[begin], pending(first)));
+  session.commit(pm::set_word(all.entries[begin], first.as_pending().pack()));
   pm::on_step("cceh: a change of the directory is committed");
   store_entries(all, begin, first);
-  if (first.depth > range.depth) store_entries(all, begin + half, middle);
+  if (first.depth() > range.depth) store_entries(all, begin + half, middle);
   // Before the latches are released (D1).
   set_in_copy(begin, first);
-  if (first.depth > range.depth) set_in_copy(begin + half, middle);
+  if (first.depth() > range.depth) set_in_copy(begin + half, middle);
 }
 
 void Directory::commit_replacement(alloc::Session& session, HashRange range, Entry entry) {
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));
   const std::uint64_t begin = range.first().prefix(all.depth);
-  Entry pending = entry;
-  pending.pending = true;
-  session.commit(pm::set_word(all.entries[begin], pending.pack()));
+  session.commit(pm::set_word(all.entries[begin], entry.as_pending().pack()));
   store_entries(all, begin, entry);
   set_in_copy(begin, entry);
 }
 
-void Directory::mark_crowded(HashRange range, Entry entry) {
+void Directory::mark_crowded(HashRange range, Entry leader) {
   const std::lock_guard lock(lock_);
   const View all = view(pm::load(root_.directory));
   const std::uint64_t begin = range.first().prefix(all.depth);
-  entry.crowded = true;
+  const Entry entry = leader.as_crowded();
   pool_.pm().publish(all.entries[begin], entry.pack());  // before the overflow can hold a pair
   store_entries(all, begin, entry);
   set_in_copy(begin, entry);
@@ -142,8 +135,8 @@ void Directory::mark_crowded(HashRange range, Entry entry) {
 bool Directory::sound_entry(std::uint64_t number) const {
   const View all = view(pm::load(root_.directory));
   const Entry entry = Entry::unpack(pm::load(all.entries[number]));
-  if (entry.pending || entry.depth > all.depth) return entry.pending;
-  if (all.first_of(number, entry.depth) != number) return true;
+  if (entry.pending() || entry.depth() > all.depth) return entry.pending();
+  if (all.first_of(number, entry.depth()) != number) return true;
   const KeyHash hash{all.depth == 0 ? 0 : number << (64 - all.depth)};
   if (leader_from_top(all, hash) != number) return false;
   const DirectoryCopy::Found copied = copy_ ? copy_->find(hash) : DirectoryCopy::Found{};

@@ -42,29 +42,54 @@ class Directory {
   Directory(pool::PoolCore& pool, Root& root, const Shape& shape)
       : pool_(pool), root_(root), shape_(shape) {}
 
-  /// The entry of a hash, and where it was found: in PM, or in the copy.
-  struct Route {
+  /// The entry of a hash, and where it was found in PM.
+  struct Place {
     Entry entry;
-    const std::uint64_t* leader = nullptr;  ///< its leader; null if it was found in the copy
+    const std::uint64_t* leader = nullptr;  ///< its leader
     std::uint64_t directory = 0;            ///< the word that led to the directory of the leader
-    DirectoryCopy::Found copied = {};       ///< no word if it was found in PM
+  };
+  /// The same of a lookup that has asked the copy first: there is no leader if that knew it.
+  struct Route : Place {
+    DirectoryCopy::Found copied = {};  ///< no word if it was found in PM
   };
 
   /// Makes a copy in DRAM of at most this many bytes, empty at first. No other thread uses the
   /// directory.
   void open_copy(std::uint64_t budget);
 
+  bool has_copy() const { return copy_.has_value(); }
+
   /// The entry of the segment that is responsible for a hash. Throws corrupt.
-  [[gnu::always_inline]] inline Route find(KeyHash hash) const {
-    return copy_ ? find_in_copy(hash) : find_in_pool(hash);
+  [[gnu::always_inline]] inline Place find_in_pool(KeyHash hash) const {
+    const std::uint64_t word = pm::load(root_.directory);
+    const View all = view(word);
+    const std::uint64_t number = hash.prefix(all.depth);
+    const Entry entry = Entry::unpack(pm::load(all.entries[number]));
+    if (!entry.pending() && entry.depth() <= all.depth) [[likely]] {
+      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth())];
+      if (pm::load(leader) == entry.pack()) [[likely]]
+        return {checked(entry), &leader, word};
+    }
+    return find_from_top(hash);
+  }
+  /// The same with a copy, which is asked first.
+  Route find(KeyHash hash) const {
+    if (!has_copy()) return {find_in_pool(hash)};
+    const DirectoryCopy::Found found = copy_->find(hash);
+    if (found.word == nullptr) [[unlikely]]
+      return {find_and_copy(hash)};
+    return {{found.entry}, found};
   }
 
-  /// Whether the route's entry still is that of its hash. The leader is read first: it counts if
-  /// its directory is current after that.
+  /// Whether a place's entry still is that of its hash. The leader is read first: it counts if its
+  /// directory is current after that.
+  [[gnu::always_inline]] inline bool current(const Place& place) const {
+    return pm::load(*place.leader) == place.entry.pack() &&
+           pm::load(root_.directory) == place.directory;
+  }
   bool current(const Route& route) const {
-    if (route.copied.word != nullptr) return copy_->current(route.copied);
-    return pm::load(*route.leader) == route.entry.pack() &&
-           pm::load(root_.directory) == route.directory;
+    return route.copied.word != nullptr ? copy_->current(route.copied)
+                                        : current(static_cast<const Place&>(route));
   }
 
   unsigned depth() const { return Reference::unpack(pm::load(root_.directory)).log; }
@@ -87,7 +112,7 @@ class Directory {
   void commit_replacement(alloc::Session& session, HashRange range, Entry entry);
 
   /// With the segment's latch: marks the leader of a range as crowded, durably.
-  void mark_crowded(HashRange range, Entry entry);
+  void mark_crowded(HashRange range, Entry leader);
 
   /// Whether an entry is as H3 says, and that of the copy as D1 (directory_copy.h). Writers are
   /// idle.
@@ -113,40 +138,22 @@ class Directory {
     }
   };
 
-  View view(std::uint64_t word) const {
+  [[gnu::always_inline]] inline View view(std::uint64_t word) const {
     const Reference at = Reference::unpack(word);
     if (at.log > kMaxDepth || at.offset % alignof(std::uint64_t) != 0 ||
         !pool_.contains(at.offset, sizeof(std::uint64_t) << at.log)) [[unlikely]]
       pool::throw_corrupt(pool_, "a directory", at.offset);
     return {pool_.at<std::uint64_t>(at.offset), at.log};
   }
-  Entry checked(const Entry& entry) const {
-    if (entry.offset == pm::kNull || entry.offset % pm::kLineSize != 0 ||
-        !pool_.contains(entry.offset, shape_.segment_bytes())) [[unlikely]]
-      pool::throw_corrupt(pool_, "a segment", entry.offset);
+  [[gnu::always_inline]] inline Entry checked(Entry entry) const {
+    if (entry.offset() == pm::kNull || entry.offset() % pm::kLineSize != 0 ||
+        !pool_.contains(entry.offset(), shape_.segment_bytes())) [[unlikely]]
+      pool::throw_corrupt(pool_, "a segment", entry.offset());
     return entry;
   }
-  [[gnu::always_inline]] inline Route find_in_pool(KeyHash hash) const {
-    const std::uint64_t word = pm::load(root_.directory);
-    const View all = view(word);
-    const std::uint64_t number = hash.prefix(all.depth);
-    const Entry entry = Entry::unpack(pm::load(all.entries[number]));
-    if (!entry.pending && entry.depth <= all.depth) [[likely]] {
-      const std::uint64_t& leader = all.entries[all.first_of(number, entry.depth)];
-      if (pm::load(leader) == entry.pack()) [[likely]]
-        return {checked(entry), &leader, word};
-    }
-    return find_from_top(hash);
-  }
-  Route find_in_copy(KeyHash hash) const {
-    const DirectoryCopy::Found found = copy_->find(hash);
-    if (found.word == nullptr) [[unlikely]]
-      return find_and_copy(hash);
-    return {found.entry, nullptr, 0, found};
-  }
   Entry checked_leader(const View& all, std::uint64_t number) const;
-  Route find_from_top(KeyHash hash) const;
-  Route find_and_copy(KeyHash hash) const;
+  Place find_from_top(KeyHash hash) const;
+  Place find_and_copy(KeyHash hash) const;
   void set_in_copy(std::uint64_t first, Entry leader) const {
     if (copy_) copy_->set(first, leader);
   }

@@ -66,7 +66,7 @@ class DirectoryCopy {
   void set(std::uint64_t first, Entry leader) {
     Table* const table = table_.load(std::memory_order_relaxed);
     if (table == nullptr) return;
-    const std::uint64_t count = std::uint64_t{1} << (table->depth - leader.depth);
+    const std::uint64_t count = std::uint64_t{1} << (table->depth - leader.depth());
     for (std::uint64_t i = first; i < first + count; ++i) store(table->entries()[i], leader.pack());
   }
 

@@ -16,8 +16,8 @@
 //   H4. A pair of a segment counts if its key word is not 0 and its hash begins as the segment's.
 //       The others are free slots: pairs that a split has moved stay until they are overwritten.
 //       Of the hash the first `lazy_depth` bits are compared: deeper segments have no moved pairs.
-//   H5. A pair that counts lies in one of kProbe buckets, from the one of its hash on, or in the
-//       overflow of its segment. A key has at most one pair that counts.
+//   H5. A pair that counts lies in one of the two buckets of its hash, or in the overflow of its
+//       segment. A key has at most one pair that counts.
 //   H6. A segment has an overflow only if its leader is marked as crowded.
 //   H7. The key whose word is 0 (the number 0, the empty string) has its pair in the root block.
 //   H8. Root, directory, segments, overflows, and the strings of pairs that count are one allocated
@@ -38,7 +38,6 @@
 namespace perdix::detail::index::cceh {
 
 inline constexpr unsigned kBucketPairs = 4;  ///< a line
-inline constexpr unsigned kProbe = 4;        ///< buckets in which a pair may lie
 inline constexpr unsigned kOffsetBits = 48;
 inline constexpr pm::Offset kOffsetMask = (pm::Offset{1} << kOffsetBits) - 1;
 
@@ -64,30 +63,55 @@ struct Reference {
 };
 
 /// An entry of the directory. offset | depth << 48 | crowded << 56 | pending << 57. Changed by the
-/// holder of the directory's lock.
-struct Entry {
-  pm::Offset offset = pm::kNull;  ///< of the segment; 0 only while the index is being dropped
-  unsigned depth = 0;             ///< how many bits the hashes of the segment have in common
-  bool crowded = false;           ///< H6
-  bool pending = false;           ///< H3: readers find the leader first
+/// holder of the directory's lock. Kept as its word: lookups compare it with others as a whole.
+class Entry {
+ public:
+  constexpr Entry() noexcept = default;
+  constexpr Entry(pm::Offset segment, unsigned depth) noexcept
+      : word_(segment | std::uint64_t{depth} << kOffsetBits) {}
 
-  constexpr std::uint64_t pack() const noexcept {
-    return offset | std::uint64_t{depth} << kOffsetBits | std::uint64_t{crowded} << 56 |
-           std::uint64_t{pending} << 57;
+  static constexpr Entry unpack(std::uint64_t word) noexcept { return Entry(word); }
+  constexpr std::uint64_t pack() const noexcept { return word_; }
+
+  /// Of the segment; 0 only while the index is being dropped.
+  constexpr pm::Offset offset() const noexcept { return word_ & kOffsetMask; }
+  /// How many bits the hashes of the segment have in common.
+  constexpr unsigned depth() const noexcept {
+    return static_cast<unsigned>(word_ >> kOffsetBits & 0xff);
   }
-  static constexpr Entry unpack(std::uint64_t word) noexcept {
-    return {word & kOffsetMask, static_cast<unsigned>(word >> kOffsetBits & 0xff),
-            (word >> 56 & 1) != 0, (word >> 57 & 1) != 0};
+  constexpr bool crowded() const noexcept { return (word_ & kCrowded) != 0; }  ///< H6
+  /// H3: readers find the leader first.
+  constexpr bool pending() const noexcept { return (word_ & kPending) != 0; }
+
+  constexpr Entry with_depth(unsigned depth) const noexcept {
+    return Entry((word_ & ~(std::uint64_t{0xff} << kOffsetBits)) | std::uint64_t{depth}
+                                                                       << kOffsetBits);
   }
+  constexpr Entry as_crowded() const noexcept { return Entry(word_ | kCrowded); }
+  constexpr Entry as_pending() const noexcept { return Entry(word_ | kPending); }
+  constexpr Entry settled() const noexcept { return Entry(word_ & ~kPending); }  ///< not pending
+
   bool operator==(const Entry&) const = default;
+
+ private:
+  static constexpr std::uint64_t kCrowded = std::uint64_t{1} << 56;
+  static constexpr std::uint64_t kPending = std::uint64_t{1} << 57;
+
+  explicit constexpr Entry(std::uint64_t word) noexcept : word_(word) {}
+
+  std::uint64_t word_ = 0;
 };
 
 /// Where everything else is found. `directory` is the commit word of doubling; its logarithm is the
 /// depth. `zero` is the pair of H7: its key is 1 if it is there, else 0. `log` is the commit word
 /// of the log, `numbers` is moved ahead of the drawn numbers. The rest is constant.
 struct Root {
-  static constexpr std::uint64_t kMagic = 0x3254'4f52'4845'4343;          // "CCEHROT2"
-  static constexpr std::uint64_t kUnseededMagic = 0x3154'4f52'4845'4343;  // "CCEHROT1"
+  static constexpr std::uint64_t kMagic = 0x3354'4f52'4845'4343;  // "CCEHROT3"
+  /// Those of releases before, in which a pair lay in one of four buckets in a row. Their indexes
+  /// can be dropped, and are not opened.
+  static constexpr std::array<std::uint64_t, 2> kFormerMagics = {
+      0x3154'4f52'4845'4343,   // "CCEHROT1"
+      0x3254'4f52'4845'4343};  // "CCEHROT2"
 
   std::uint64_t magic;
   std::uint32_t buckets;     ///< of a segment
@@ -96,7 +120,7 @@ struct Root {
   std::uint64_t log;         ///< of write buffers; 0: the index never had any
   Pair zero;
   std::uint64_t numbers;  ///< of segments: those up to it may have been in use
-  std::uint64_t seed;     ///< of hashes; 0 if the magic number is that of a root without one
+  std::uint64_t seed;     ///< of hashes
 };
 
 /// The first line of a segment. The buckets follow, a line each.
@@ -112,7 +136,7 @@ struct SegmentHead {
 static_assert(std::has_unique_object_representations_v<Pair> &&
               std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<SegmentHead>);
-static_assert(sizeof(Reference) == 16 && sizeof(Entry) == 16, "unpacked, in DRAM");
+static_assert(sizeof(Reference) == 16, "unpacked, in DRAM");
 static_assert(sizeof(Pair) == 16 && offsetof(Pair, value) == 8);
 static_assert(sizeof(Root) == 64 && offsetof(Root, directory) == 16 && offsetof(Root, zero) == 32);
 static_assert(sizeof(SegmentHead) == 64 && offsetof(SegmentHead, overflow) == 8);

@@ -10,7 +10,7 @@
 
 namespace perdix::detail::index::cceh {
 
-inline constexpr unsigned kMinSegmentBytes = (kProbe + 1) * pm::kLineSize;
+inline constexpr unsigned kMinSegmentBytes = 5 * pm::kLineSize;  // with its head
 inline constexpr unsigned kMaxSegmentBytes = 1 << 20;
 inline constexpr unsigned kMaxLazyDepth = 64;
 

@@ -37,10 +37,10 @@ template <class K>
 void walk_segment(const Segments<K>& segments, const Entry& leader, HashRange range,
                   const WalkBuffered& walk_buffered, Owned& owned) {
   pool::PoolCore& pool = segments.pool();
-  auto& head = pool::checked_by_magic<SegmentHead>(pool, leader.offset, "a segment",
+  auto& head = pool::checked_by_magic<SegmentHead>(pool, leader.offset(), "a segment",
                                                    SegmentHead::kMagic, pm::kLineSize);
-  if (!pool.contains(leader.offset, segments.shape().segment_bytes()))
-    pool::throw_corrupt(pool, "a segment", leader.offset);
+  if (!pool.contains(leader.offset(), segments.shape().segment_bytes()))
+    pool::throw_corrupt(pool, "a segment", leader.offset());
   const bool has_strings = owns_blobs<K>(segments.values());
   if (has_strings) {
     walk_buffered(leader, range);
@@ -67,12 +67,12 @@ void walk_directory(const Segments<K>& segments, const WalkBuffered& walk_buffer
   auto* const entries = pool.at<std::uint64_t>(at.offset);
   for (std::uint64_t i = 0; i < std::uint64_t{1} << at.log;) {
     const Entry leader = Entry::unpack(pm::load(entries[i]));
-    if (leader.depth > at.log) pool::throw_corrupt(pool, "a segment", leader.offset);
-    const unsigned further = at.log - leader.depth;
-    if (leader.offset != pm::kNull) {
-      walk_segment(segments, leader, {i >> further, leader.depth}, walk_buffered, owned);
-      owned.release(pm::set_word(entries[i], Entry{pm::kNull, leader.depth, false, false}.pack()),
-                    OwnedBlocks(leader.offset, segments.shape().segment_bytes(), "a segment"));
+    if (leader.depth() > at.log) pool::throw_corrupt(pool, "a segment", leader.offset());
+    const unsigned further = at.log - leader.depth();
+    if (leader.offset() != pm::kNull) {
+      walk_segment(segments, leader, {i >> further, leader.depth()}, walk_buffered, owned);
+      owned.release(pm::set_word(entries[i], Entry{pm::kNull, leader.depth()}.pack()),
+                    OwnedBlocks(leader.offset(), segments.shape().segment_bytes(), "a segment"));
     }
     i += std::uint64_t{1} << further;
   }

@@ -60,6 +60,26 @@ class PairWriter {
     session.commit(pm::set_word(pair.value, new_word));  // the new blob is durable before
   }
 
+  /// Moves a pair to a free slot and frees its own: at once, also for a crash. The key word of the
+  /// new slot is the commit; with it the record says that the old slot is free.
+  void move(Pair& from, Pair& to) const {
+    const Word key = pm::load(from.key), value = pm::load(from.value);
+    alloc::Session session = pool_.allocator().session();
+    if (pm().commits_as_one()) {
+      const std::array changes = {pm::set_word(to.value, value), pm::set_word(to.key, key),
+                                  pm::set_word(from.key, 0)};
+      return session.commit_as_one(changes);
+    }
+    pm().store(to.value, value);  // not flushed: the same line as the commit
+    session.commit_when(to.key, ~std::uint64_t{0}, key);
+    session.redo(from.key, 0);
+    session.log();
+    pm().publish(to.key, key);  // the commit
+    pm().store(from.key, 0);
+    pm().flush(&from.key, sizeof from.key);  // durable before the record is gone
+    session.finish();
+  }
+
   /// Frees the slot. The key word is the commit.
   void remove(Pair& pair) const {
     if (all_inline()) {

@@ -2,6 +2,10 @@
 // its shape; and the checks of what was read from PM, which is not trusted.
 #include "index/cceh/recovery.h"
 
+#include <algorithm>
+
+#include <perdix/error.h>
+
 #include "index/cceh/options.h"
 #include "index/common/hash_seed.h"
 #include "pool/checked.h"
@@ -26,7 +30,7 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   const pm::Offset directory = session.reserve(sizeof(std::uint64_t));
   const pm::Offset segment = session.reserve(shape.segment_bytes());
   const SegmentHead head{SegmentHead::kMagic, 0, 0, {}};
-  const std::uint64_t leader = Entry{segment, 0, false, false}.pack();
+  const std::uint64_t leader = Entry{segment, 0}.pack();
   const Root made{Root::kMagic,
                   shape.buckets,
                   shape.lazy_depth,
@@ -54,13 +58,19 @@ Shape shape_from(const CcehOptions& options) {
 
 Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   if (pm::load(word) == pm::kNull) create(pool, word, shape);
-  return checked_root(pool, pm::load(word));
+  Root& root = checked_root(pool, pm::load(word));
+  if (pm::load(root.magic) == Root::kMagic) return root;
+  throw Error(Errc::older_format,
+              "cceh: the index has the format of an earlier release, which is not read any more; "
+              "dump it by that release and load it into a new index");
 }
 
 Root& checked_root(pool::PoolCore& pool, pm::Offset offset) {
   const auto is_root = [](const Root& root) {
-    const bool seeded = pm::load(root.seed) != 0;
-    return pm::load(root.magic) == (seeded ? Root::kMagic : Root::kUnseededMagic);
+    const std::uint64_t magic = pm::load(root.magic);
+    return magic == Root::kMagic
+               ? pm::load(root.seed) != 0
+               : std::ranges::find(Root::kFormerMagics, magic) != Root::kFormerMagics.end();
   };
   return pool::checked<Root>(pool, offset, "a root", is_root, pm::kLineSize);
 }

@@ -21,9 +21,10 @@ namespace perdix::detail::index::cceh {
 /// What an index is created with. The options must be in their ranges.
 Shape shape_from(const CcehOptions& options);
 
-/// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.
+/// The root block of an index, which is created if there is none. Throws corrupt, out_of_space;
+/// older_format if an earlier release made it, whose indexes can only be dropped.
 Root& open_root(pool::PoolCore& pool, std::uint64_t& root, const Shape& shape);
-/// The root block at an offset. Throws corrupt.
+/// The root block at an offset, of an earlier format, too. Throws corrupt.
 Root& checked_root(pool::PoolCore& pool, pm::Offset offset);
 Shape shape_of(const pool::PoolCore& pool, const Root& root);
 

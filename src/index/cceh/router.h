@@ -43,14 +43,9 @@ class Router {
 
   /// The segment that is responsible for a hash, as long as the result is valid.
   [[gnu::always_inline]] inline SeenSegment look(KeyHash hash) const {
-    for (;;) {
-      const Directory::Route route = directory_.find(hash);
-      Latch& latch = latches_.of(route.entry.offset);
-      const std::uint64_t version = latch.read_begin();
-      if (!directory_.current(route)) [[unlikely]]
-        continue;
-      return {route.entry, range_of(hash, route.entry), &latch, version};
-    }
+    if (directory_.has_copy()) [[unlikely]]
+      return look_in_copy(hash);
+    return look_along(hash, [&] { return directory_.find_in_pool(hash); });
   }
 
   /// The root block, which has the pair of the key whose word is 0 (H7).
@@ -64,13 +59,29 @@ class Router {
     for (;;) {
       const Directory::Route route = directory_.find(hash);
       if (!directory_.current(route)) continue;
-      return {route.entry, range_of(hash, route.entry), &latches_.of(route.entry.offset)};
+      return {route.entry, range_of(hash, route.entry), &latches_.of(route.entry.offset())};
     }
   }
 
  private:
+  /// `find()` returns the entry of the hash, as a Place or a Route.
+  template <class Find>
+  [[gnu::always_inline]] inline SeenSegment look_along(KeyHash hash, Find find) const {
+    for (;;) {
+      const auto found = find();
+      Latch& latch = latches_.of(found.entry.offset());
+      const std::uint64_t version = latch.read_begin();
+      if (!directory_.current(found)) [[unlikely]]
+        continue;
+      return {found.entry, range_of(hash, found.entry), &latch, version};
+    }
+  }
+  [[gnu::noinline]] SeenSegment look_in_copy(KeyHash hash) const {
+    return look_along(hash, [&] { return directory_.find(hash); });
+  }
+
   static HashRange range_of(KeyHash hash, const Entry& entry) {
-    return {hash.prefix(entry.depth), entry.depth};
+    return {hash.prefix(entry.depth()), entry.depth()};
   }
 
   const pm::Offset root_;

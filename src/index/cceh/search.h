@@ -71,12 +71,12 @@ class SegmentSearch {
   }
 
   Buffer* buffer_of(const SeenSegment& seen) const {
-    return buffers_ == nullptr ? nullptr : buffers_->of(seen.entry.offset);
+    return buffers_ == nullptr ? nullptr : buffers_->of(seen.entry.offset());
   }
   typename SegmentBuffers<K>::Found find_buffered(const SeenSegment& seen, Key key,
                                                   KeyHash hash) const {
     if (buffers_ == nullptr) return {};
-    return buffers_->find(seen.entry.offset, key, hash.tag());
+    return buffers_->find(seen.entry.offset(), key, hash.tag());
   }
 
   bool holds_pairs(const SeenSegment& seen) const {
@@ -87,24 +87,34 @@ class SegmentSearch {
     });
   }
 
-  /// The word of a key's value.
-  std::optional<Word> find(Key key) const {
+  /// The word of a key's value. In line as far as a table without write buffers goes: so that a
+  /// lookup is short, and the processor begins the next one while this waits for memory.
+  [[gnu::always_inline]] inline std::optional<Word> find(Key key) const {
     const KeyHash hash = segments_.hash_of(key);
-    return find_from(see(key, hash), key, hash);
+    if (buffers_ != nullptr || segments_.is_zero(key)) [[unlikely]]
+      return find_from(see(key, hash), key, hash);
+    for (;;) {
+      const SeenSegment seen = router_.look(hash);
+      const Pair* const pair = segments_.find(seen.entry, key, hash);
+      const Word value = pair == nullptr ? 0 : pm::load(pair->value);
+      if (seen.valid()) [[likely]]
+        return pair == nullptr ? std::nullopt : std::optional(value);
+    }
   }
 
   /// Finds the values of a group of keys. A lookup waits for memory most of its time, so the keys
   /// take each step together, and their waits overlap: locates the segments of all keys and
-  /// prefetches a bucket of each, and then reads the buckets.
+  /// prefetches both buckets of each, and then reads the buckets.
   void find(std::span<const Key> keys, std::span<std::optional<Word>> out) const {
     std::array<KeyHash, kGroup> hashes;
     std::array<SeenSegment, kGroup> seen;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       hashes[i] = segments_.hash_of(keys[i]);
       seen[i] = see(keys[i], hashes[i]);
-      if (seen[i].entry.offset == pm::kNull) continue;
-      const unsigned bucket = hashes[i].bucket(segments_.shape().buckets);
-      __builtin_prefetch(segments_.slots_of(seen[i].entry) + bucket * kBucketPairs);
+      if (seen[i].entry.offset() == pm::kNull) continue;
+      const NearSlots near = segments_.near(seen[i].entry, hashes[i]);
+      __builtin_prefetch(&near[0]);
+      __builtin_prefetch(&near[kBucketPairs]);
     }
     for (std::size_t i = 0; i < keys.size(); ++i) out[i] = find_from(seen[i], keys[i], hashes[i]);
   }
@@ -151,7 +161,7 @@ class SegmentSearch {
  private:
   /// Reads the segment that was seen, and locates the key's segment again whenever a writer has
   /// changed what was read.
-  std::optional<Word> find_from(SeenSegment seen, Key key, KeyHash hash) const {
+  [[gnu::noinline]] std::optional<Word> find_from(SeenSegment seen, Key key, KeyHash hash) const {
     for (;; seen = see(key, hash)) {
       std::optional<Word> value;
       if (const auto found = find_buffered(seen, key, hash)) {  // first: it costs no line of PM

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,6 +35,39 @@ struct KnownHash<std::string> {
   static KeyHash of(Word word, const util::SeededHash&) {
     return {std::uint64_t{word_tag(word)} << 48};
   }
+};
+
+/// The slots of the two buckets of a hash.
+class NearSlots {
+ public:
+  static constexpr unsigned kCount = 2 * kBucketPairs;
+
+  NearSlots(Pair* slots, std::array<unsigned, 2> buckets)
+      : lines_{slots + buckets[0] * kBucketPairs, slots + buckets[1] * kBucketPairs} {}
+
+  Pair& operator[](unsigned i) const { return lines_[i / kBucketPairs][i % kBucketPairs]; }
+
+  /// Bit i is set if tell(key word of slot i) is true. Without a branch of its own: both lines are
+  /// on their way from memory together, and no guess is wrong.
+  template <class Tell>
+  [[gnu::always_inline]] inline unsigned where(Tell tell) const {
+    unsigned bits = 0;
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < kCount; ++i) bits |= unsigned{tell(pm::load((*this)[i].key))} << i;
+    return bits;
+  }
+
+  /// A slot of the bucket that has more free ones. Null if there is none. `taken`: the others.
+  Pair* free_slot(unsigned taken) const {
+    constexpr unsigned kAll = (1U << kBucketPairs) - 1;
+    const unsigned first = ~taken & kAll, second = ~taken >> kBucketPairs & kAll;
+    if ((first | second) == 0) return nullptr;
+    const bool in_first = std::popcount(first) >= std::popcount(second);
+    return lines_[in_first ? 0 : 1] + std::countr_zero(in_first ? first : second);
+  }
+
+ private:
+  std::array<Pair*, 2> lines_;
 };
 
 /// The slot that has a key, or else one where the key can be added. All null: there is no room.
@@ -66,7 +101,7 @@ class Segments {
   // --- Keys and their hashes ---
 
   static bool is_zero(Key key) { return key == Key{}; }
-  KeyHash hash_of(Key key) const { return {hash_(key)}; }
+  [[gnu::always_inline]] inline KeyHash hash_of(Key key) const { return {hash_(key)}; }
   KeyHash hash_of_word(Word key) const { return hash_of(keys_.view(key)); }
   /// The tag of a key's hash, by its word.
   Hash16 tag_of(Word key) const { return KnownHash<K>::of(key, hash_).tag(); }
@@ -92,16 +127,16 @@ class Segments {
   // --- Places ---
 
   Pair* slots_of(const Entry& entry) const {
-    return pool_.template at<Pair>(entry.offset + sizeof(SegmentHead));
+    return pool_.template at<Pair>(entry.offset() + sizeof(SegmentHead));
   }
   std::span<Pair> all_slots_of(const Entry& entry) const {
     return {slots_of(entry), shape_.slots()};
   }
   SegmentHead& head_of(const Entry& entry) const {
-    return *pool_.template at<SegmentHead>(entry.offset);
+    return *pool_.template at<SegmentHead>(entry.offset());
   }
   Reference overflow_reference(const Entry& entry) const {
-    return entry.crowded ? Reference::unpack(pm::load(head_of(entry).overflow)) : Reference{};
+    return entry.crowded() ? Reference::unpack(pm::load(head_of(entry).overflow)) : Reference{};
   }
   std::span<Pair> overflow_of(const Entry& entry) const {
     const Reference overflow = overflow_reference(entry);
@@ -109,23 +144,16 @@ class Segments {
     return checked_overflow(pool_, overflow);
   }
 
-  /// Calls visit(pair) for the slots of the buckets of a hash, until it returns true. Returns
-  /// whether it did.
-  template <class Visit>
-  [[gnu::always_inline]] inline bool for_each_near(const Entry& entry, KeyHash hash,
-                                                   Visit visit) const {
-    Pair* const slots = slots_of(entry);
-    unsigned bucket = hash.bucket(shape_.buckets);
-    for (unsigned i = 0; i < kProbe; ++i) {
-      for (unsigned at = 0; at < kBucketPairs; ++at) {
-        if (visit(slots[bucket * kBucketPairs + at])) return true;
-      }
-      if (++bucket == shape_.buckets) bucket = 0;
-    }
-    return false;
+  [[gnu::always_inline]] inline NearSlots near(const Entry& entry, KeyHash hash) const {
+    return {slots_of(entry), hash.buckets_of(shape_.buckets)};
+  }
+  /// Bit i is set if slot i of those has a pair that counts in a segment of that range.
+  unsigned taken(const NearSlots& near, HashRange range) const {
+    return near.where([&](Word key) { return counts(key, range); });
   }
 
-  /// Like for_each_near(), for all slots of a segment, those of its overflow last.
+  /// Calls visit(pair) for all slots of a segment, those of its overflow last, until it returns
+  /// true. Returns whether it did.
   template <class Visit>
   bool for_each_slot(const Entry& entry, Visit visit) const {
     for (Pair& pair : all_slots_of(entry)) {
@@ -140,21 +168,21 @@ class Segments {
   /// The slot that has the key, null if none has. No entry: that of the root block. The key belongs
   /// to the segment, so a pair that a split has moved (H4) has another key and another tag. Its
   /// string, which may be freed, is not read.
-  Pair* find(const Entry& entry, Key key, KeyHash hash) const {
-    if (entry.offset == pm::kNull) return pm::load(root_.zero.key) != 0 ? &root_.zero : nullptr;
+  [[gnu::always_inline]] inline Pair* find(const Entry& entry, Key key, KeyHash hash) const {
+    if (entry.offset() == pm::kNull) return pm::load(root_.zero.key) != 0 ? &root_.zero : nullptr;
     const Hash16 tag = hash.tag();
-    Pair* found = nullptr;
-    const auto visit = [&](Pair& pair) {
-      if (!keys_.equal(pm::load(pair.key), key, tag)) return false;
-      found = &pair;
-      return true;
-    };
-    if (for_each_near(entry, hash, visit) || !entry.crowded) [[likely]]
-      return found;
-    for (Pair& pair : overflow_of(entry)) {
-      if (visit(pair)) break;
+    const NearSlots slots = near(entry, hash);
+    unsigned like = slots.where([&](Word word) { return is_like(word, key, tag); });
+    for (; like != 0; like &= like - 1) {
+      Pair& pair = slots[static_cast<unsigned>(std::countr_zero(like))];
+      if (Codec<K>::kInline || keys_.equal(pm::load(pair.key), key, tag)) return &pair;
     }
-    return found;
+    if (entry.crowded()) [[unlikely]] {
+      for (Pair& pair : overflow_of(entry)) {
+        if (keys_.equal(pm::load(pair.key), key, tag)) return &pair;
+      }
+    }
+    return nullptr;
   }
 
   /// What a segment of that range has of the key. A free slot is one whose pair does not count.
@@ -166,22 +194,28 @@ class Segments {
       slots.free = &root_.zero;
       return slots;
     }
-    const auto first_free = [&](Pair*& free) {
-      return [&](Pair& pair) {
-        if (counts(pm::load(pair.key), range)) return false;
-        free = &pair;
-        return true;
-      };
-    };
-    for_each_near(entry, hash, first_free(slots.free));
+    const NearSlots both = near(entry, hash);
+    slots.free = both.free_slot(both.where([](Word word) { return word != 0; }));
+    if (slots.free == nullptr) slots.free = both.free_slot(taken(both, range));
     if (slots.free != nullptr) return slots;
     for (Pair& pair : overflow_of(entry)) {
-      if (first_free(slots.free_in_overflow)(pair)) break;
+      if (counts(pm::load(pair.key), range)) continue;
+      slots.free_in_overflow = &pair;
+      break;
     }
     return slots;
   }
 
  private:
+  /// Whether a key may have that word, as far as the word alone tells: for numbers, whether it has.
+  static bool is_like(Word word, Key key, Hash16 tag) {
+    if constexpr (Codec<K>::kInline) {
+      return word == key;
+    } else {
+      return word_tag(word) == tag;
+    }
+  }
+
   pool::PoolCore& pool_;
   Root& root_;
   const Shape shape_;

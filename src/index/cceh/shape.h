@@ -3,11 +3,12 @@
 //
 //   bits of the hash   decide
 //   63 ...             the segment (as many as its depth); the first 16 are the tag of a string
-//   31 ... 0           the bucket in its segment
+//   31 ... 0           its two buckets in its segment
 //
-// So a split needs one more bit, and a pair keeps its bucket. Small values; thread-safe.
+// So a split needs one more bit, and a pair keeps its buckets. Small values; thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -22,10 +23,20 @@ struct KeyHash {
   std::uint64_t bits = 0;
 
   Hash16 tag() const { return static_cast<Hash16>(bits >> 48); }
-  std::uint64_t prefix(unsigned depth) const { return depth == 0 ? 0 : bits >> (64 - depth); }
+  std::uint64_t prefix(unsigned depth) const { return bits >> 1 >> (63 - depth); }  // 0 of 0
   unsigned bit(unsigned depth) const { return static_cast<unsigned>(bits >> (63 - depth) & 1); }
-  unsigned bucket(unsigned buckets) const {
-    return static_cast<unsigned>((bits & 0xffff'ffff) * buckets >> 32);
+  /// The two buckets, of `buckets`, in which a pair may lie. They differ.
+  std::array<unsigned, 2> buckets_of(unsigned buckets) const {
+    constexpr std::uint32_t kOdd = 0x9e37'79b1;  // all bits decide the first ones of the product
+    const auto low = static_cast<std::uint32_t>(bits);
+    const unsigned first = scale(low, buckets), second = scale(low * kOdd, buckets);
+    if (second != first) return {first, second};
+    return {first, second + 1 == buckets ? 0 : second + 1};
+  }
+
+ private:
+  static unsigned scale(std::uint32_t fraction, unsigned count) {
+    return static_cast<unsigned>(std::uint64_t{fraction} * count >> 32);
   }
 };
 
@@ -53,7 +64,7 @@ struct HashRange {
 struct Shape {
   unsigned buckets = 254;    ///< of a segment
   unsigned lazy_depth = 64;  ///< H4
-  std::uint64_t seed = 0;    ///< of hashes; 0: an old index has none, a new one draws it
+  std::uint64_t seed = 0;    ///< of hashes; 0: a new index draws it
 
   bool operator==(const Shape&) const = default;
 

@@ -1,4 +1,8 @@
-// SegmentStructure modifications: split of a segment, its overflow, and joining of empty segments.
+// Structure modifications: displacement of a pair, split of a segment, its overflow, and joining of
+// empty segments.
+//
+// Where both buckets of a key are full, a pair of them that has room in its other bucket moves
+// there. So a segment is split only when it is nearly full.
 //
 // A split writes a new segment with the pairs of the upper half, in the slots that they have in the
 // old one; the commit is a store of the leader, which then has one bit more (directory.h). The old
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "index/cceh/builder.h"
+#include "index/cceh/pair_writer.h"
 #include "index/cceh/search.h"
 
 namespace perdix::detail::index::cceh {
@@ -24,22 +29,25 @@ namespace perdix::detail::index::cceh {
 template <class K>
 class SegmentStructure {
  public:
-  /// The search outlives this.
-  explicit SegmentStructure(SegmentSearch<K>& search)
+  /// Both outlive this.
+  SegmentStructure(SegmentSearch<K>& search, const PairWriter<K>& writer)
       : search_(search),
         segments_(search.segments()),
+        writer_(writer),
         directory_(search.router().directory()),
         builder_(segments_) {}
 
-  /// Makes room where the buckets of a hash are full: merges the segment's buffer, splits the
-  /// segment, or gives it an overflow. Returns the slot for the pair, or null if the caller must
-  /// search again. `free_in_overflow`: a free slot of the overflow, null if it has none.
+  /// Makes room where the buckets of a hash are full: merges the segment's buffer, moves a pair to
+  /// its other bucket, splits the segment, or gives it an overflow. Returns the slot for the pair,
+  /// or null if the caller must search again. `free_in_overflow`: a free slot of the overflow, null
+  /// if it has none.
   Pair* make_room(LockedSegment& locked, KeyHash hash, Pair* free_in_overflow) {
     if (auto* const buffer = search_.buffer_of(locked);
         buffer != nullptr && !buffer->empty_chain()) {
       search_.buffers()->merge(locked, *buffer);
       return nullptr;
     }
+    if (Pair* const freed = displace(locked, hash)) return freed;
     if (split_helps(locked, hash)) {
       split(locked);
       return nullptr;
@@ -63,14 +71,30 @@ class SegmentStructure {
   }
 
  private:
+  /// Moves one of the pairs that fill the buckets of a hash to its other bucket. Returns its slot,
+  /// null if none has room there.
+  Pair* displace(const LockedSegment& locked, KeyHash hash) const {
+    const NearSlots full = segments_.near(locked.entry, hash);
+    for (unsigned i = 0; i < NearSlots::kCount; ++i) {
+      const NearSlots its =
+          segments_.near(locked.entry, segments_.hash_of_word(pm::load(full[i].key)));
+      Pair* const free = its.free_slot(segments_.taken(its, locked.range));
+      if (free == nullptr) continue;
+      pm::on_step("cceh: a pair is about to move");
+      writer_.move(full[i], *free);
+      return &full[i];
+    }
+    return nullptr;
+  }
+
   /// Whether a split parts what fills the buckets of a hash, and the directory may have room for
   /// it.
   bool split_helps(const LockedSegment& locked, KeyHash hash) const {
     const unsigned depth = locked.range.depth;
     if (!directory_.may_exceed(depth)) return false;
-    return segments_.for_each_near(locked.entry, hash, [&](const Pair& pair) {
-      return segments_.bit_of(pm::load(pair.key), depth) != hash.bit(depth);
-    });
+    return segments_.near(locked.entry, hash).where([&](Word key) {
+      return segments_.bit_of(key, depth) != hash.bit(depth);
+    }) != 0;
   }
 
   /// Splits a locked segment: in place, or, deeper than H4 tells moved pairs, into two new ones.
@@ -79,8 +103,7 @@ class SegmentStructure {
     if (directory_.depth() == depth) directory_.grow(depth);
     alloc::Session session = segments_.pool().allocator().session();
     const Entry right = builder_.make_part(session, locked, locked.range.half(1), nullptr);
-    Entry left = locked.entry;
-    left.depth = depth + 1;
+    Entry left = locked.entry.with_depth(depth + 1);
     const bool anew = !segments_.tells_moved(depth);
     if (anew) {
       left = builder_.make_part(session, locked, locked.range.half(0), nullptr);
@@ -101,7 +124,7 @@ class SegmentStructure {
     }
     alloc::Session session = segments_.pool().allocator().session();
     const Reference made = builder_.make_overflow(session, kept);
-    if (!locked.entry.crowded) directory_.mark_crowded(locked.range, locked.entry);
+    if (!locked.entry.crowded()) directory_.mark_crowded(locked.range, locked.entry);
     if (old.offset != pm::kNull) session.free(old.offset);
     session.commit(pm::set_word(segments_.head_of(locked.entry).overflow, made.pack()));
   }
@@ -129,9 +152,7 @@ class SegmentStructure {
     clear_moved(kept);
     alloc::Session session = segments_.pool().allocator().session();
     builder_.free(session, freed.entry);
-    Entry joined = kept.entry;
-    joined.depth = parent.depth;
-    directory_.commit_change(session, parent, joined, right.entry);
+    directory_.commit_change(session, parent, kept.entry.with_depth(parent.depth), right.entry);
     return true;
   }
 
@@ -149,11 +170,12 @@ class SegmentStructure {
   }
 
   void take_buffer_from(const SeenSegment& seen) {
-    if (search_.buffers() != nullptr) search_.buffers()->take_from(seen.entry.offset);
+    if (search_.buffers() != nullptr) search_.buffers()->take_from(seen.entry.offset());
   }
 
   const SegmentSearch<K>& search_;
   const Segments<K>& segments_;
+  const PairWriter<K>& writer_;
   Directory& directory_;
   const SegmentBuilder<K> builder_;
 };

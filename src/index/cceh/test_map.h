@@ -46,13 +46,6 @@ class TestMap : public TestPool<TestMap<K, V>> {
     open();
   }
 
-  /// Makes an empty index one from before there were seeds.
-  void forget_seed() {
-    root().magic = Root::kUnseededMagic;
-    root().seed = 0;
-    reopen_index();
-  }
-
   KeyHash hash_of(View<K> key) { return {util::SeededHash(root().seed)(key)}; }
 
   Root& root() { return *core().template at<Root>(root_); }
@@ -62,7 +55,7 @@ class TestMap : public TestPool<TestMap<K, V>> {
   }
   std::uint64_t last_entry() { return (std::uint64_t{1} << directory().log) - 1; }
   SegmentHead& head(std::uint64_t number) {
-    return *core().template at<SegmentHead>(Entry::unpack(entry(number)).offset);
+    return *core().template at<SegmentHead>(Entry::unpack(entry(number)).offset());
   }
   Pair* slots(std::uint64_t number) { return reinterpret_cast<Pair*>(&head(number) + 1); }
 
