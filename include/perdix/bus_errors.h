@@ -1,4 +1,4 @@
-// What happens when the device does not give a page of a pool.
+// The handler of SIGBUS: the device does not give a page of a pool.
 #pragma once
 
 namespace perdix {

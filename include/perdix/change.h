@@ -1,4 +1,4 @@
-// What the function that update_with() calls does with a key.
+// Change: the result of the function that update_with() calls for a key.
 #pragma once
 
 #include <concepts>

@@ -228,7 +228,8 @@ class Elf {
   /// Queries look at inserted rows one by one. An insert() that leaves more than this number of
   /// them, and more than a quarter of the rows that were there at the last build() or compact(),
   /// calls compact().
-  static constexpr std::uint64_t kLeastDelta = 65'536;
+  static constexpr std::uint64_t kMinDelta = 65'536;
+  [[deprecated("it is kMinDelta")]] static constexpr std::uint64_t kLeastDelta = kMinDelta;
 
   /// Adds a row; returns its TID. Cost: the row's lines and a word in PM; now and then that of
   /// compact(), which takes several row's times for each inserted row. A pool that has no room for

@@ -259,7 +259,7 @@ class ElfTable {
   static std::vector<ElfColumn> columns_of(const ArrowSchema& schema);
 
   /// Adds a row; returns its TID. Cost: a pair of a FAST&FAIR tree. An insert() that leaves more
-  /// than Elf::kLeastDelta inserted rows, and more than a quarter of the others, calls compact(),
+  /// than Elf::kMinDelta inserted rows, and more than a quarter of the others, calls compact(),
   /// as that of an Elf does.
   Tid insert(std::span<const ElfValue> row);
   /// Like insert() with a span, for a row in a vector.

@@ -38,7 +38,7 @@ class OrderedIndex : public PointIndex<K, V> {
   /// Shows the pairs with key >= from in ascending order until the visitor returns false. A scan is
   /// not a snapshot. Each pair was present at some instant between the call and its showing; each
   /// skipped key was absent at some such instant. Keys ascend strictly, and none is shown twice.
-  /// What a visitor may do, and the cost: see for_each().
+  /// for_each() says what a visitor may do, and the cost.
   void scan(KeyArgument from, Visitor<K, V> visit) const;
 
   /// At most `limit` pairs with key >= from, ascending. Reads no string behind the last of them,

@@ -1,4 +1,4 @@
-// What an index needs in order to be plugged into Tips. docs/tips.md has an example; indexes in C
+// The interface of an index that is plugged into Tips. docs/tips.md has an example; indexes in C
 // have <perdix/tips_c.h>.
 //
 // A plug-in maps words to words. The word of an integer key is the key, the word of a string key is

@@ -1,5 +1,5 @@
-// What all indexes share: kinds of keys and values, their limits, and what stats() and check()
-// return.
+// Types that all indexes share: kinds of keys and values, their limits, and what stats() and
+// check() return.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What happens to the allocator's structures when a pool is opened: operations that a crash
+// Recovery of the allocator's structures when a pool is opened: operations that a crash
 // interrupted are completed or undone.
 #pragma once
 

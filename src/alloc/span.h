@@ -1,4 +1,4 @@
-// What DRAM knows of a span of blocks: which of them are taken.
+// A span of blocks, in DRAM: which of them are taken.
 //
 // A block is taken if its bit in PM is set, if a lane holds it for allocation, or if it was freed
 // and readers may still see it. So `taken` covers the bitmap in PM, and blocks that are not taken

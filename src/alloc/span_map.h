@@ -1,4 +1,4 @@
-// What DRAM knows of a chunk of spans: its spans of blocks, its runs, and which spans are free.
+// A chunk of spans, in DRAM: its spans of blocks, its runs, and which spans are free.
 #pragma once
 
 #include <array>

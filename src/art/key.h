@@ -17,7 +17,7 @@ namespace perdix::detail::art {
 
 inline constexpr std::size_t kMaxKeySize = 65535;
 
-/// What leads from a node to a child: the key's next byte, or kEnd if the key has no more bytes.
+/// Leads from a node to a child: the key's next byte, or kEnd if the key has no more bytes.
 /// kEnd sorts first.
 using Entry = int;
 inline constexpr Entry kEnd = -1;

@@ -172,7 +172,7 @@ Ref previous(const Node& node, Entry from) noexcept {
   return node.end();
 }
 
-/// What a search for the greatest key below asks of a node.
+/// The question of a search for the greatest key below, for one node.
 struct Floor {
   Ref ref{};           ///< the last child with a key that seems not to be above; may be null
   bool exact = false;  ///< whether it is the entry's own

@@ -1,5 +1,5 @@
-// What a slot of the tree holds: nothing, a value, or a node with its kind in the low bits of the
-// pointer; and in the high bits the least byte that follows in any key below.
+// The content of a slot of the tree: nothing, a value, or a node with its kind in the low bits of
+// the pointer; and in the high bits the least byte that follows in any key below.
 //
 // Both are in the pointer rather than in what it refers to, so that a search knows before that
 // memory arrives how to read it, and whether all keys below are greater than the wanted one. Values

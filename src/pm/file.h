@@ -16,7 +16,7 @@
 
 namespace perdix::detail::pm {
 
-/// What tells a file from every other one, copies of it included. It outlives renaming, and on a
+/// Identifies a file among all others, copies of it included. It outlives renaming, and on a
 /// disk also the machine's runs, but for `device`, which the kernel numbers anew at each.
 struct FileId {
   std::uint64_t device = 0;

@@ -96,7 +96,7 @@ class Mapping {
   };
   using Map = std::unique_ptr<pmem2_map, DeleteMap>;
 
-  /// What stores reach.
+  /// Where stores go.
   enum class Reach : std::uint8_t { file, changing, memory };
 
   bool leave_file() noexcept;

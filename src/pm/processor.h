@@ -58,10 +58,10 @@ constexpr Extensions set_of(Extension extension) {
   return Extensions{1} << static_cast<unsigned>(extension);
 }
 
-/// What the layers were compiled to use.
+/// Extensions that the layers were compiled to use.
 extern const Extensions kCompiledExtensions;
 
-/// What this processor has, and its operating system saves for programs.
+/// Extensions that this processor has, and its operating system saves for programs.
 Extensions processor_extensions() noexcept;
 
 /// A sentence without memory of its own.

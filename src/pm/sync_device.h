@@ -1,4 +1,4 @@
-// What makes pages of a mapped file durable. The kernel, but for tests, which simulate a disk.
+// Makes pages of a mapped file durable. The kernel, but for tests, which simulate a disk.
 #pragma once
 
 #include <cstddef>

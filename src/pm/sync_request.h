@@ -1,4 +1,4 @@
-// What one thread wants to be durable: what it has flushed, and the stores of its commit.
+// The wish of one thread to be durable: lines that it has flushed, and the stores of its commit.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 namespace perdix::detail::pool {
 
-/// What a user can do about damage, as the last part of a message.
+/// Remedies for damage, as the last part of a message.
 inline constexpr std::string_view kRestore = "restore the pool from a copy";
 inline constexpr std::string_view kCheck = "run `perdix check` on the pool";
 

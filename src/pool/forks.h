@@ -1,4 +1,4 @@
-// What happens to open pools at a fork: the parent keeps them, the child has none.
+// Open pools at a fork: the parent keeps them, the child has none.
 //
 // A pool's file is locked by its open file description, and the kernel frees such a lock when the
 // last descriptor *and the last mapping* of it is gone, in whatever process. So a child must have

@@ -1,5 +1,5 @@
-// What a pool asks of an open index, whatever its data model, and the list of the indexes that it
-// can ask.
+// The calls of a pool to an open index of any data model, and the list of the indexes that it can
+// call.
 #pragma once
 
 #include <functional>

@@ -19,7 +19,7 @@
 
 namespace perdix::detail::pool {
 
-/// What map_pool() is to map, and where.
+/// The size and the place of a mapping.
 struct Placement {
   std::uint64_t size;
   std::uint64_t max_size;

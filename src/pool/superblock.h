@@ -21,7 +21,7 @@ namespace perdix::detail::pool {
 /// The checksum that belongs into `superblock.checksum`.
 std::uint64_t checksum_of(const Superblock& superblock) noexcept;
 
-/// What read_superblock() found.
+/// The result of read_superblock().
 struct FoundSuperblock {
   Superblock superblock;
   int copy;  ///< the copy that it was read from: the newest
@@ -41,7 +41,7 @@ inline bool on_page_cache(const Superblock& superblock) noexcept {
 inline bool has_journal(const Superblock& superblock) noexcept {
   return (superblock.features & kHasJournal) != 0;
 }
-/// What a pool is opened with: without a wish, what it was last asked for.
+/// The durability of an opening: without a wish, the one that was last asked for.
 inline Durability durability_of(const Superblock& superblock, Durability asked) noexcept {
   return asked != Durability::automatic ? asked
                                         : static_cast<Durability>(superblock.requested_durability);

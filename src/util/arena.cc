@@ -58,12 +58,12 @@ std::size_t mapping_size(std::size_t bytes) {
 
 /// As many addresses, or half of them, and so on: a limit on them is no reason to have none.
 std::span<std::byte> reserve(std::size_t bytes) {
-  constexpr std::size_t kLeast = std::size_t{64} << 20;
+  constexpr std::size_t kMinBytes = std::size_t{64} << 20;
   for (bytes = round_up(bytes, kHugePage);; bytes = round_up(bytes / 2, kHugePage)) {
     try {
       return {map_huge(bytes, PROT_NONE), bytes};
     } catch (const std::bad_alloc&) {
-      if (bytes <= kLeast) throw;
+      if (bytes <= kMinBytes) throw;
     }
   }
 }

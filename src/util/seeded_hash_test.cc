@@ -58,13 +58,13 @@ std::size_t most_alike(const SeededHash& hash, const std::vector<Key>& keys) {
 }
 
 // 8192 random draws of 1024 give some value 22 times at most, mostly.
-constexpr std::size_t kKeys = 8192, kMostOfRandom = 32;
+constexpr std::size_t kKeys = 8192, kMaxOfRandom = 32;
 
 TEST(SeededHash, SpreadsNumbersThatHashAlikeWithoutASeed) {
   const std::vector<std::uint64_t> numbers = numbers_that_hash_alike(kKeys);
   ASSERT_EQ(most_alike(SeededHash(0), numbers), kKeys);
   for (std::uint64_t seed = 1; seed <= 100; ++seed)
-    EXPECT_LE(most_alike(SeededHash(seed), numbers), kMostOfRandom) << seed;
+    EXPECT_LE(most_alike(SeededHash(seed), numbers), kMaxOfRandom) << seed;
 }
 
 TEST(SeededHash, SpreadsNumbersInAnyOrder) {
@@ -72,7 +72,7 @@ TEST(SeededHash, SpreadsNumbersInAnyOrder) {
     std::vector<std::uint64_t> numbers;
     for (std::uint64_t i = 0; i < kKeys; ++i) numbers.push_back(i << shift);
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
-      EXPECT_LE(most_alike(SeededHash(seed), numbers), kMostOfRandom) << seed << ", " << shift;
+      EXPECT_LE(most_alike(SeededHash(seed), numbers), kMaxOfRandom) << seed << ", " << shift;
   }
 }
 
@@ -82,7 +82,7 @@ TEST(SeededHash, SpreadsTexts) {
     for (std::uint64_t i = 0; i < kKeys; ++i)
       texts.push_back(std::string(length, 'x') + std::to_string(i));
     for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      EXPECT_LE(most_alike(SeededHash(seed), texts), kMostOfRandom) << seed << ", " << length;
+      EXPECT_LE(most_alike(SeededHash(seed), texts), kMaxOfRandom) << seed << ", " << length;
   }
 }
 

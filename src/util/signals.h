@@ -1,4 +1,4 @@
-// What a thread of the library does about signals.
+// Signals in threads of the library.
 #pragma once
 
 #include <pthread.h>

@@ -67,7 +67,7 @@ void Generations::begin_if_due(std::uint64_t limit, bool resuming) noexcept {
   const std::unique_lock lock(marking_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   const std::uint64_t bytes = appended() * sizeof(Record);
-  if (bytes - marked_ < std::max(least_bytes_, limit / kGenerationsPerLimit)) return;
+  if (bytes - marked_ < std::max(min_bytes_, limit / kGenerationsPerLimit)) return;
   // Chains that were not adopted yet have the first ages.
   if (!marks_.has_room(resuming ? kFirstAge : oldest())) return;
   marks_.begin(tails());

@@ -14,10 +14,10 @@ namespace perdix::detail::wal {
 
 class Generations {
  public:
-  /// `stripes`: go by marks(), and are not used once this or they are gone. `least_bytes`: of
+  /// `stripes`: go by marks(), and are not used once this or they are gone. `min_bytes`: of
   /// records, that one has at least.
-  Generations(const std::deque<Stripe>& stripes, std::uint64_t least_bytes)
-      : stripes_(stripes), least_bytes_(least_bytes) {}
+  Generations(const std::deque<Stripe>& stripes, std::uint64_t min_bytes)
+      : stripes_(stripes), min_bytes_(min_bytes) {}
 
   const Marks& marks() const noexcept { return marks_; }
 
@@ -48,7 +48,7 @@ class Generations {
 
  private:
   const std::deque<Stripe>& stripes_;
-  const std::uint64_t least_bytes_;
+  const std::uint64_t min_bytes_;
   Marks marks_;
   util::SpinLock marking_;    // guards the begin of generations
   std::uint64_t marked_ = 0;  // bytes appended when the last one began; guarded by marking_

@@ -10,7 +10,7 @@
 namespace perdix::detail::wal {
 namespace {
 
-constexpr std::uint64_t kLeast = 64 * sizeof(Record);
+constexpr std::uint64_t kMinBytes = 64 * sizeof(Record);
 
 /// The stripes of a log that was written and closed, and their generations.
 class GenerationsTest : public testing::Test {
@@ -29,7 +29,7 @@ class GenerationsTest : public testing::Test {
 
   Fixture fixture_;
   std::deque<Stripe> stripes_;
-  Generations generations_{stripes_, kLeast};
+  Generations generations_{stripes_, kMinBytes};
 };
 
 TEST_F(GenerationsTest, CountsAppendedRecords) {

@@ -40,7 +40,7 @@ class AllLocked {
 };
 
 std::uint64_t limit_per_stripe(const Log::Limits& limits) {
-  return std::min(std::max(limits.bytes, limits.least_bytes) / kStripes, kMaxLimit);
+  return std::min(std::max(limits.bytes, limits.min_bytes) / kStripes, kMaxLimit);
 }
 
 /// Prefetches the record a few places behind `next`, assuming that all distances equal that from
@@ -72,7 +72,7 @@ Log::Log(pool::PoolCore& pool, pm::Offset header, Limits limits)
       header_(checked_header(pool, header)),
       seed_(pm::load(header_.seed)),
       stripe_limit_(limit_per_stripe(limits)),
-      most_suffix_(limits.suffix),
+      max_suffix_(limits.suffix),
       bytes_per_look_(limits.records_per_look * sizeof(Record)),
       generations_(stripes_, limits.generation * sizeof(Record)) {
   assert(kSegmentSize % bytes_per_look_ == 0);
@@ -257,7 +257,7 @@ Chain* Log::oldest() const {
 bool Log::suffix_is_long() const noexcept {
   const std::uint64_t table = table_bytes_.load(std::memory_order_relaxed);  // orders nothing
   const std::uint64_t most =
-      std::min(kStripes * stripe_limit_ / 4, std::max(most_suffix_, kSuffixPerTable * table));
+      std::min(kStripes * stripe_limit_ / 4, std::max(max_suffix_, kSuffixPerTable * table));
   return suffix_bytes() >= most;
 }
 

@@ -88,7 +88,7 @@ class Log {
     // What follows is for tests, which can't fill a log: all of it happens sooner with less.
 
     /// `bytes` is taken for at least as many.
-    std::uint64_t least_bytes = pm::limit("wal: bytes of records", std::uint64_t{2} << 20);
+    std::uint64_t min_bytes = pm::limit("wal: bytes of records", std::uint64_t{2} << 20);
     /// How much a restart reads at most, if checkpoints are taken when due and the head table is
     /// small: 4 MiB, which take some ten milliseconds.
     std::uint64_t suffix = pm::limit("wal: bytes that a restart reads", std::uint64_t{4} << 20);
@@ -386,7 +386,7 @@ class Log {
   Header& header_;
   const std::uint64_t seed_;
   const std::uint64_t stripe_limit_;           // bytes
-  const std::uint64_t most_suffix_;            // bytes
+  const std::uint64_t max_suffix_;             // bytes
   const std::uint64_t bytes_per_look_;         // of a stripe
   std::atomic<std::uint64_t> table_bytes_{0};  // of the last table that this opening wrote
   Cursors cursors_;

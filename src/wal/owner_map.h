@@ -18,7 +18,7 @@ class OwnerMap {
  public:
   /// Makes room for this many owners, so that the table need not grow until then.
   void reserve(std::size_t owners) {
-    const std::size_t capacity = std::bit_ceil(std::max(2 * owners, kLeast));
+    const std::size_t capacity = std::bit_ceil(std::max(2 * owners, kMinCapacity));
     if (capacity > entries_.size()) grow_to(capacity);
   }
 
@@ -55,7 +55,7 @@ class OwnerMap {
   }
 
  private:
-  static constexpr std::size_t kLeast = 64;
+  static constexpr std::size_t kMinCapacity = 64;
 
   std::size_t first_place_of(Owner owner) const noexcept {
     return util::hash(owner) & (entries_.size() - 1);

@@ -30,7 +30,7 @@ TEST(LogSpace, AFullLogAdmitsNoThreadUntilItIsCleaned) {
   EXPECT_EQ(fixture.clean(), (std::vector<Owner>{kOwner}));
   EXPECT_FALSE(fixture.log().crowded());
   EXPECT_TRUE(fixture.log().admit());
-  for (unsigned i = 0; i < kStripes; ++i) EXPECT_LE(segments_of(fixture, i), Stripe::kLeast);
+  for (unsigned i = 0; i < kStripes; ++i) EXPECT_LE(segments_of(fixture, i), Stripe::kMinSegments);
   EXPECT_EQ(fixture.problems(), Strings{});
 }
 
@@ -232,7 +232,7 @@ TEST(LogSpace, OpeningsAddNoSegments) {
     fixture.end(1);
     fixture.log().reclaim();
     for (unsigned i = 0; i < kStripes; ++i) {
-      ASSERT_LE(segments_of(fixture, i), 2 * Stripe::kLeast) << opening;
+      ASSERT_LE(segments_of(fixture, i), 2 * Stripe::kMinSegments) << opening;
     }
   }
   EXPECT_EQ(fixture.problems(), Strings{});
@@ -390,7 +390,7 @@ TEST(LogSpace, FreesSegmentsThatACrashLeftLater) {
   EXPECT_EQ(fixture.problems(), Strings{});
   EXPECT_GE(segments_of(fixture, 1), 4u);
   fixture.log().reclaim();
-  EXPECT_LE(segments_of(fixture, 1), Stripe::kLeast);
+  EXPECT_LE(segments_of(fixture, 1), Stripe::kMinSegments);
   EXPECT_EQ(fixture.problems(), Strings{});
   fixture.put_at(1, owner, 1, 2);
   EXPECT_EQ(fixture.read(owner), (Changes{{Type::put, 1, 2}}));

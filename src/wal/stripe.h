@@ -32,7 +32,7 @@ class alignas(util::kCacheLine) Stripe {
   /// admitted and have not appended yet.
   static constexpr std::uint64_t kHeadroom = kSegmentSize / sizeof(Record) / 2;
   /// Segments that a stripe may have whatever its limit is: the tail's, and the headroom.
-  static constexpr std::uint64_t kLeast = 2;
+  static constexpr std::uint64_t kMinSegments = 2;
 
   /// Of a log that was made before. Throws Errc::corrupt.
   Stripe(pool::PoolCore& pool, StripeLayout& layout, std::uint64_t seed, unsigned number,
@@ -174,7 +174,7 @@ class alignas(util::kCacheLine) Stripe {
   const Segments& segments() const noexcept { return segments_; }
 
  private:
-  bool few_segments() const noexcept { return segments_.count() < kLeast; }
+  bool few_segments() const noexcept { return segments_.count() < kMinSegments; }
   static std::uint64_t promise_of(const Chain& chain) noexcept { return 1u + chain.sure; }
   void promise(std::uint64_t records) noexcept;
   void take_back(std::uint64_t records) noexcept;

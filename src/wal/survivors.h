@@ -1,4 +1,4 @@
-// What is found of the chains after a restart: the head table of the last checkpoint in place, and
+// The chains that are found after a restart: the head table of the last checkpoint in place, and
 // in DRAM what the records behind its tails say (sptree paper, §4.7). W4.
 //
 // The records of an owner lie in any stripes, and stripes have no common order; but each record

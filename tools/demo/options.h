@@ -22,7 +22,7 @@ struct Options {
 /// Throws perdix::Error invalid_argument.
 Options parse_options(int argc, char** argv);
 
-/// What --help shows.
+/// The text of --help.
 const char* help_text();
 
 }  // namespace perdix::demo

@@ -1,4 +1,4 @@
-// What the user has asked of an index: its engine and the kinds of its keys and values.
+// The index that the user has asked for: its engine and the kinds of its keys and values.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a command that fails leaves of an index that it had to create: nothing.
+// A command that fails leaves nothing of an index that it had to create.
 #pragma once
 
 #include <string>

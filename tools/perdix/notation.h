@@ -33,7 +33,7 @@ std::string unescape(std::string_view text);
 /// invalid_argument for what is no number from 0 to 2^64 - 1, or is not in the notation.
 std::string to_bytes(std::string_view text, Kind kind, Notation notation);
 
-/// What an Index gives, to text.
+/// Results of an Index, as text.
 std::string to_text(std::string_view bytes, Kind kind, Notation notation);
 
 }  // namespace perdix::tool

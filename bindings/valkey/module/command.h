@@ -1,4 +1,4 @@
-// What the module's commands share: arguments, tables, replies, errors.
+// Parts that the module's commands share: arguments, tables, replies, errors.
 #pragma once
 
 #include <memory>

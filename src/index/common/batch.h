@@ -1,4 +1,4 @@
-// What the scans of all engines share: pairs are copied under an epoch::Guard and shown without
+// Scans of all engines: pairs are copied under an epoch::Guard and shown without
 // one. So a visitor may do what its thread may do elsewhere, for any time, and may even wait for
 // grace periods: it does not delay reclamation.
 #pragma once
@@ -26,9 +26,9 @@ namespace perdix::detail::index {
 /// its capacity and writes a zero for each string that is appended.)
 class ByteBuffer {
  public:
-  /// Empties it; gives memory of more than `most_kept` bytes back.
-  void clear(std::size_t most_kept) {
-    if (capacity_ > most_kept) *this = {};
+  /// Empties it; gives memory of more than `max_kept` bytes back.
+  void clear(std::size_t max_kept) {
+    if (capacity_ > max_kept) *this = {};
     size_ = 0;
   }
 
@@ -112,7 +112,7 @@ class Batch {
     if (size_ > 0 && !(pairs_[size_ - 1].key < next)) throw_unordered(pool);
   }
 
-  /// What copy_pairs() copied. Valid until the batch changes.
+  /// The pairs of copy_pairs(). Valid until the batch changes.
   CopiedPairs<K> copied() const { return {std::span(pairs_).first(count_), bytes_.begin()}; }
 
  private:

@@ -85,7 +85,7 @@ struct LockedHome : Seen {
   }
 };
 
-/// What an engine says of its homes. The latch of `seen` is held, or its version is validated
+/// The homes of an engine. The latch of `seen` is held, or its version is validated
 /// afterwards; that of `home` is held.
 template <class H>
 concept BufferHomes = requires(const H& homes, const typename H::Seen& seen,
@@ -94,7 +94,7 @@ concept BufferHomes = requires(const H& homes, const typename H::Seen& seen,
                                std::uint64_t word, bool full, void (*end)()) {
   typename H::KeyType;
   typename H::Pair;  ///< of words: key and value
-  /// What is damaged if a chain is not right.
+  /// Named in the message about a damaged chain.
   { H::kLogName } -> std::convertible_to<const char*>;
   /// Homes are written anew in other places, and have numbers that are drawn: a word in PM each,
   /// number_word(seen). Their chains begin with a note, note(seen), that leads to the home. A home
@@ -289,7 +289,7 @@ class Buffered {
   using Number = typename Exchange::Number;
   using Held = typename Exchange::Held;
 
-  /// What the upkeep of the log requires (write_buffers.h).
+  /// Required by the upkeep of the log (write_buffers.h).
   struct Upkeep {
     Buffered& all;
 

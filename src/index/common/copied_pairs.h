@@ -26,7 +26,7 @@ struct CopiedPair {
   Word value;
 };
 
-/// What was done with pairs that were shown.
+/// The result of showing pairs.
 struct Taken {
   std::size_t pairs;  ///< how many were looked at
   bool all;           ///< false: the one that looks has seen enough

@@ -25,7 +25,7 @@ namespace perdix::detail::index {
 template <Storable K>
 class WordIndex;
 
-/// What an engine of pairs may have besides the calls of PointIndex.
+/// Calls of an engine of pairs beyond those of PointIndex.
 struct Capabilities {
   bool ordered = false;        ///< its keys have an order: it has scan() and scan_down()
   bool resumes = false;        ///< what lies in DRAM comes back after the opening, as it is needed
@@ -88,7 +88,7 @@ struct PluginHost {
                      std::vector<pm::Offset>& reached);
 };
 
-/// What one folder of src/index/ has.
+/// The engines of one folder of src/index/.
 struct EngineSet {
   std::span<const EngineType> engines;
   const PluginHost* plugins = nullptr;  ///< null if its engines are all there are

@@ -13,15 +13,15 @@ namespace perdix::detail::index {
 /// Not thread-safe. What the words refer to is readable as long as the caller's Guard.
 class LastPairs {
  public:
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMax = 64;
 
   struct Words {
     Word key;
     Word value;
   };
 
-  /// At least one; there is room for kMost.
-  explicit LastPairs(std::size_t limit) : limit_(std::clamp<std::size_t>(limit, 1, kMost)) {}
+  /// At least one; there is room for kMax.
+  explicit LastPairs(std::size_t limit) : limit_(std::clamp<std::size_t>(limit, 1, kMax)) {}
 
   std::size_t limit() const { return limit_; }
   std::size_t size() const { return size_; }
@@ -36,7 +36,7 @@ class LastPairs {
   void add(Word key, Word value) { pairs_[size_++] = {key, value}; }
 
  private:
-  std::array<Words, kMost> pairs_;
+  std::array<Words, kMax> pairs_;
   std::size_t limit_;
   std::size_t size_ = 0;
 };

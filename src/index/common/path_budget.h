@@ -12,12 +12,12 @@ namespace perdix::detail::index {
 /// little for any.
 template <class Options>
 constexpr std::uint64_t path_budget(const Options& options) {
-  constexpr std::uint64_t kShare = 4, kLeast = 4096;
-  if (options.technique != Technique::boc || options.dram_budget < kShare * kLeast) return 0;
+  constexpr std::uint64_t kShare = 4, kMin = 4096;
+  if (options.technique != Technique::boc || options.dram_budget < kShare * kMin) return 0;
   return options.dram_budget == kUnlimited ? options.dram_budget : options.dram_budget / kShare;
 }
 
-/// What write buffers may take: the rest.
+/// The budget of write buffers: the rest.
 template <class Options>
 constexpr std::uint64_t buffer_budget(const Options& options) {
   if (options.technique == Technique::none) return 0;

@@ -1,4 +1,4 @@
-// What a write does when the pool is full.
+// Retries a write when the pool is full.
 #pragma once
 
 #include <perdix/error.h>

@@ -1,4 +1,4 @@
-// What separates two neighbouring keys. Pure functions.
+// Separators of two neighbouring keys. Pure functions.
 #pragma once
 
 #include <algorithm>

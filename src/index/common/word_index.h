@@ -29,7 +29,7 @@ namespace perdix::detail::index {
 /// For scans that end where their caller wants, or at the last key.
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-/// What a write does with a key: `put` in any case, `insert` only if it is absent, `update` only if
+/// How a write treats a key: `put` in any case, `insert` only if it is absent, `update` only if
 /// it is there, `ahead` as insert() does, but without looking first (insert_ahead()).
 enum class Mode : std::uint8_t { put, insert, update, ahead };
 

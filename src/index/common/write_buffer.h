@@ -30,7 +30,7 @@
 
 namespace perdix::detail::index {
 
-/// What an engine says of its buffers: the node that has one, in DRAM; a set of the slots of its
+/// The properties of an engine's buffers: the node that has one, in DRAM; a set of the slots of its
 /// leaf; how many changes a buffer holds and how many slots a leaf has; how many bits a node keeps
 /// of its buffer's number; and a byte of a key's hash.
 template <class S>

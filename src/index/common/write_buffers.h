@@ -36,7 +36,7 @@
 
 namespace perdix::detail::index {
 
-/// What the upkeep requires of an engine. All are called without locks and guards.
+/// The calls of the upkeep. All are called without locks and guards.
 template <class O>
 concept BufferOwner = requires(O& owner, wal::Chain& chain, bool may_split, unsigned leaves) {
   /// Merges the buffer of a chain, if a node still has that buffer. `may_split`: else a leaf that

@@ -227,7 +227,7 @@ void Table::install(Replacement& replacement, std::uint64_t tids, std::uint64_t 
   });
   if (segments == nullptr) last_segment_ = nullptr;
   size_.reset();
-  limit_.follow(rows, least_delta_);
+  limit_.follow(rows, min_delta_);
   pool().reclaimer().retire(replaced.release());
 }
 

@@ -17,10 +17,10 @@ class DeltaLimit {
  public:
   /// The lists now have this many rows. The limit is a quarter of them, and at least `least`.
   void follow(std::uint64_t rows, std::uint64_t least) {
-    most_ = std::max(pm::limit("elf: rows beside the lists", least), rows / 4);
+    max_ = std::max(pm::limit("elf: rows beside the lists", least), rows / 4);
   }
 
-  bool is_passed_by(std::uint64_t inserted) const { return inserted > most_; }
+  bool is_passed_by(std::uint64_t inserted) const { return inserted > max_; }
 
   /// compact() after an insert that has passed the limit. The row is inserted, so that this fails
   /// is no error. Another thread may be at it. Else there was no room, and to try again for each
@@ -32,13 +32,13 @@ class DeltaLimit {
     } catch (const Error& error) {
       if (error.code() == Errc::in_use) return;
       const std::lock_guard lock(writers);
-      most_ += most_ / 4 + 1;
+      max_ += max_ / 4 + 1;
     } catch (const std::bad_alloc&) {  // the next insert tries again
     }
   }
 
  private:
-  std::uint64_t most_ = 0;
+  std::uint64_t max_ = 0;
 };
 
 }  // namespace perdix::detail::index::elf

@@ -140,7 +140,7 @@ class Table final : public pool::OpenIndex {
   ElfStats stats_of(const Version& version) const;
 
   pool::IndexHandle handle_;  // keeps the pool open
-  const std::uint64_t least_delta_;
+  const std::uint64_t min_delta_;
   Root* root_ = nullptr;  // null: the creation did not end
   unsigned dimensions_ = 0;
   DeadRows dead_rows_;

@@ -211,7 +211,7 @@ TEST(Elf, ErasesDuringACompactStay) {
 // Rows move from the segments to the lists while they are shown.
 TEST(Elf, AStreamShowsEachRowOnceAcrossCompacts) {
   util::Random random(12);
-  TestElf elf(2, Shape{kLeastSlotShift, 512});
+  TestElf elf(2, Shape{kMinSlotShift, 512});
   Model model = random_rows(random, 2, 3000);
   EXPECT_TRUE(build(*elf, columns_of(model, 2)));
   for (int i = 0; i < 6000; ++i) {
@@ -231,7 +231,7 @@ TEST(Elf, AStreamShowsEachRowOnceAcrossCompacts) {
 
 TEST(Elf, InsertsKeepTheDeltaSmall) {
   util::Random random(15);
-  TestElf elf(3, Shape{kLeastSlotShift, 4, 20});
+  TestElf elf(3, Shape{kMinSlotShift, 4, 20});
   Model model;
   std::uint64_t most = 0;
   for (int i = 0; i < 400; ++i) {
@@ -248,7 +248,7 @@ TEST(Elf, InsertsKeepTheDeltaSmall) {
 }
 
 TEST(Elf, InsertsOfSeveralThreadsKeepTheDeltaSmall) {
-  TestElf elf(1, Shape{kLeastSlotShift, 64, 100});
+  TestElf elf(1, Shape{kMinSlotShift, 64, 100});
   std::vector<std::thread> writers;
   for (std::uint32_t thread = 0; thread < 3; ++thread) {
     writers.emplace_back([&, thread] {

@@ -18,7 +18,7 @@ FirstEntries::FirstEntries(const pool::PoolCore& pool, pm::Offset block) {
   const std::uint64_t least = pm::load(head.least);
   if (!pool.contains(block, bytes) || (dense && least + count_ > std::uint64_t{1} << 32))
     pool::throw_corrupt(pool, "a first list", block);
-  least_ = static_cast<std::uint32_t>(least);
+  min_ = static_cast<std::uint32_t>(least);
   refs_ = reinterpret_cast<const std::uint64_t*>(&head + 1);
   if (dense) return;
   values_ = reinterpret_cast<const std::uint32_t*>(refs_ + count_);
@@ -29,7 +29,7 @@ FirstEntries::Entry FirstEntries::entry(std::uint32_t i) const {
   note_words_read(in_pm_, reinterpret_cast<const std::uint32_t*>(refs_ + i), 2);
   if (values_ != nullptr) note_words_read(in_pm_, values_ + i, 1);
   const Ref ref = Ref::from_word(refs_[i]);
-  return {values_ == nullptr ? least_ + i : values_[i], in_pm_ ? ref.from_pm() : ref};
+  return {values_ == nullptr ? min_ + i : values_[i], in_pm_ ? ref.from_pm() : ref};
 }
 
 std::uint64_t FirstEntries::copy_bytes() const {
@@ -38,7 +38,7 @@ std::uint64_t FirstEntries::copy_bytes() const {
 }
 
 std::uint32_t FirstEntries::lower_bound(std::uint32_t bound) const {
-  if (values_ == nullptr) return bound <= least_ ? 0 : std::min(bound - least_, count_);
+  if (values_ == nullptr) return bound <= min_ ? 0 : std::min(bound - min_, count_);
   const List list{values_, nullptr, count_, List::Form::wide, in_pm_, 0};
   return list.lower_bound(bound, greatest_);
 }

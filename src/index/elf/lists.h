@@ -89,7 +89,7 @@ class FirstEntries {
 
  private:
   std::uint32_t count_ = 0;
-  std::uint32_t least_ = 0;
+  std::uint32_t min_ = 0;
   std::uint32_t greatest_ = 0;  // the last value; 0 if dense
   const std::uint64_t* refs_ = nullptr;
   const std::uint32_t* values_ = nullptr;  // null: dense

@@ -24,7 +24,7 @@ void delete_segments(Segment* first) {
 
 Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
     : handle_(std::move(handle)),
-      least_delta_(shape.least_delta),
+      min_delta_(shape.min_delta),
       dead_rows_(pool().pm()),
       current_(pool().reclaimer()) {
   if (pm::load(handle_.root()) == pm::kNull) {
@@ -45,7 +45,7 @@ Table::Table(pool::IndexHandle handle, unsigned dimensions, const Shape& shape)
     delete_segments(version->segments());
     throw;
   }
-  limit_.follow(pm::load(version->table().rows), least_delta_);
+  limit_.follow(pm::load(version->table().rows), min_delta_);
   current_.open(std::move(version));
   listed_.emplace(pool().open_indexes(), *this);
 }

@@ -16,15 +16,15 @@ struct Shape {
 
   /// An insert compacts only if there are more inserted rows than this, and than a quarter of the
   /// others. Not kept in PM.
-  std::uint64_t least_delta = Elf::kLeastDelta;
+  std::uint64_t min_delta = Elf::kMinDelta;
 };
 
-inline constexpr std::uint32_t kLeastSlotShift = 6;
+inline constexpr std::uint32_t kMinSlotShift = 6;
 inline constexpr std::uint32_t kMaxSlotShift = 28;
 inline constexpr std::uint32_t kMaxSegmentRows = 32768;
 
 constexpr bool valid(const Shape& shape) {
-  return shape.slot_shift >= kLeastSlotShift && shape.slot_shift <= kMaxSlotShift &&
+  return shape.slot_shift >= kMinSlotShift && shape.slot_shift <= kMaxSlotShift &&
          shape.segment_rows > 0 && shape.segment_rows <= kMaxSegmentRows;
 }
 

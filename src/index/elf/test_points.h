@@ -11,7 +11,7 @@
 namespace perdix::detail::index::elf {
 
 /// Blocks of 48 words and segments of four rows.
-inline constexpr Shape kSmallShape{kLeastSlotShift, 4};
+inline constexpr Shape kSmallShape{kMinSlotShift, 4};
 
 using TestRow = std::vector<std::uint32_t>;
 

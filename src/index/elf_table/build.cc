@@ -217,7 +217,7 @@ void Table::install(std::unique_ptr<Pinned> next) {
     const std::lock_guard pins(pins_);
     replaced_ = std::exchange(current_, std::move(next));
   }
-  limit_.follow(version().rows(), shape_.least_delta);
+  limit_.follow(version().rows(), shape_.min_delta);
 }
 
 /// The policy in force goes over to the Elf that a build or compact has made. Queries need no

@@ -550,7 +550,7 @@ TEST_F(ElfTableTest, AVisitorMayWriteAndStop) {
 TEST_F(ElfTableTest, InsertsKeepTheDeltaSmall) {
   IndexInfo info{"small", std::string(kEngineName), Kind::u64, Kind::u64};
   info.model = DataModel::points;
-  Table table(pool_->core()->open_index(info), kAllTypes, {elf::kLeastSlotShift, 4, 20});
+  Table table(pool_->core()->open_index(info), kAllTypes, {elf::kMinSlotShift, 4, 20});
   std::uint64_t most = 0;
   for (std::uint32_t i = 0; i < 300; ++i) {
     ASSERT_EQ(table.insert(random_row(random_, kAllTypes)), i);

@@ -31,7 +31,7 @@ void Table::open(const Schema& schema, const elf::Shape& shape) {
   free_spare(pool(), *root_);
   current_ = std::make_unique<Pinned>(*this, current_of(*root_));
   version().erase_folded();
-  limit_.follow(version().rows(), shape.least_delta);
+  limit_.follow(version().rows(), shape.min_delta);
 }
 
 void Table::destroy(pool::PoolCore& pool, std::uint64_t& root) { free_all(pool, root); }

@@ -26,9 +26,9 @@ unsigned Bucket::capacity_for(unsigned groups, bool wide, unsigned entries, unsi
 
 Bucket::Contents Bucket::room_for(const Shape& shape, unsigned d_count) {
   Contents contents;
-  contents.d_least = d_count + 1;
-  contents.d_most = d_count < shape.d_pairs ? shape.d_pairs : 2 * shape.d_pairs;
-  if (d_count >= 2 * shape.d_pairs) contents.d_least = std::min(2 * d_count, kMaxDramPairs);
+  contents.d_min = d_count + 1;
+  contents.d_max = d_count < shape.d_pairs ? shape.d_pairs : 2 * shape.d_pairs;
+  if (d_count >= 2 * shape.d_pairs) contents.d_min = std::min(2 * d_count, kMaxDramPairs);
   return contents;
 }
 
@@ -38,7 +38,7 @@ Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Cont
                            static_cast<unsigned>(contents.slots.size());
   const bool wide = code.slots() > kMaxBytePositions;
   const unsigned capacity =
-      capacity_for(code.groups(), wide, entries, contents.d_least, contents.d_most);
+      capacity_for(code.groups(), wide, entries, contents.d_min, contents.d_max);
   const std::size_t bytes = bytes_for(code.groups(), wide, capacity, entries);
   auto* made = ::new (arena.allocate(bytes)) Bucket;
   std::memset(made->memory() + kHead, 0, bytes - kHead);
@@ -51,8 +51,8 @@ Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Cont
   return made;
 }
 
-Bucket* Bucket::make_larger(util::Arena& arena, unsigned d_least, unsigned d_most) const {
-  const unsigned capacity = capacity_for(groups_, wide(), entry_count_, d_least, d_most);
+Bucket* Bucket::make_larger(util::Arena& arena, unsigned d_min, unsigned d_max) const {
+  const unsigned capacity = capacity_for(groups_, wide(), entry_count_, d_min, d_max);
   auto* made = ::new (arena.allocate(bytes_for(groups_, wide(), capacity, entry_count_))) Bucket;
   made->d_capacity_ = static_cast<std::uint16_t>(capacity);
   made->entry_count_ = entry_count_;

@@ -54,13 +54,13 @@ struct PSlot {
 
 class Bucket {
  public:
-  /// What a new bucket holds. `slots` ascend, and come behind all of `before`.
+  /// The contents of a new bucket. `slots` ascend, and come behind all of `before`.
   struct Contents {
     const Bucket* before = nullptr;  ///< its fingerprints are taken over, but for killed ones
     std::span<const PSlot> slots;    ///< further pairs of the P-bucket
-    std::span<const DPair> d_pairs;  ///< at most `d_least`
-    unsigned d_least = 1;            ///< room for at least this many D pairs
-    unsigned d_most = 1;             ///< and for up to this many, where they cost no further line
+    std::span<const DPair> d_pairs;  ///< at most `d_min`
+    unsigned d_min = 1;              ///< room for at least this many D pairs
+    unsigned d_max = 1;              ///< and for up to this many, where they cost no further line
     unsigned units = 0;              ///< of the P-bucket that are in use
   };
 
@@ -77,7 +77,7 @@ class Bucket {
 
   /// Returns a copy of this bucket with room for more D pairs, which the caller owns. The caller
   /// holds the bucket's lock. Throws bad_alloc.
-  Bucket* make_larger(util::Arena& arena, unsigned d_least, unsigned d_most) const;
+  Bucket* make_larger(util::Arena& arena, unsigned d_min, unsigned d_max) const;
   void release(util::Arena& arena) noexcept { arena.release(this, bytes()); }
 
   Bucket(const Bucket&) = delete;

@@ -40,7 +40,7 @@ const std::vector<Case> kLayouts = {
     {"growing_logs_of_pages", options_of(0, 4096, 256, 4096, 16)},
     {"usual_logs", options_of(8192, 256, 16, 256, 16)},
     {"one_log", options_of(1, 256, 16, 256, 16)},
-    {"most_logs", options_of(32768, 256, 16, 256, 16)},
+    {"max_logs", options_of(32768, 256, 16, 256, 16)},
     {"cache_lines", options_of(8192, 64, 4, 256, 16)},
     {"pages", options_of(1024, 4096, 256, 4096, 16)},
     {"smallest_buckets", options_of(64, 64, 4, 8, 16)},

@@ -1,4 +1,4 @@
-// What happens on open. Reads the directory, a word for each sixteen pairs of the backup log, and
+// Opening an index. Reads the directory, a word for each sixteen pairs of the backup log, and
 // the collecting logs; segments come back later (cold.h).
 #pragma once
 

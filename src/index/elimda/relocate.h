@@ -66,8 +66,7 @@ class Relocator {
     if (count >= Bucket::kMaxDramPairs)
       throw Error(Errc::out_of_space, "an ElimDa index has too many pairs in one D-bucket");
     const Bucket::Contents room = Bucket::room_for(store_.shape, count);
-    store_.dram.replace(locked,
-                        *locked.bucket->make_larger(store_.arena, room.d_least, room.d_most));
+    store_.dram.replace(locked, *locked.bucket->make_larger(store_.arena, room.d_min, room.d_max));
   }
 
   std::vector<DPair> live_d_pairs(const Bucket& bucket) const {

@@ -129,7 +129,7 @@ struct Shape {
 /// overflow at fewer pairs than the average sooner, so there are fewer of them.
 inline unsigned buckets_for(unsigned p_pairs) { return std::clamp(p_pairs / 16, 2u, 15u); }
 
-/// What an index is created with. The options must be in their ranges.
+/// The shape of a new index. The options must be in their ranges.
 Shape shape_from(const ElimDaOptions& options);
 
 /// The root block of an index, which is created if there is none. Throws corrupt, out_of_space.

@@ -23,7 +23,7 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// What a search finds of a key in a leaf.
+/// The result of a search for a key in a leaf.
 struct Lookup {
   int slot = -1;  ///< none
   Word value = 0;

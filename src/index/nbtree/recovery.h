@@ -1,4 +1,4 @@
-// What happens on open. A new index gets its first leaves. Of an existing index the anchors are
+// Opening an index. A new index gets its first leaves. Of an existing index the anchors are
 // read, from the pages that they lie in and without following the list from leaf to leaf, and the
 // layers above the leaves are built from them. The leaves' DRAM sides come back later (resumer.h).
 // The pool has resolved the allocator's log before, so the invariants of layout.h hold.

@@ -40,7 +40,7 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// What may be requested for a position. Its top_state() has kAdd and kRemove when they were.
+/// A change requested for a position. Its top_state() has kAdd and kRemove when they were.
 enum TopChange : std::uint8_t { kRenew = 0, kAdd = 1, kRemove = 2 };
 
 /// The two other bits of a position's top_state(): which of these have been applied.

@@ -1,4 +1,4 @@
-// What a crash has left named in the ledger, until it is known which of it the index reaches.
+// Blocks that a crash left named in the ledger, until it is known which of them the index reaches.
 //
 // A block that is reached loses its name, durably, before it can be unlinked again: otherwise the
 // name might outlive the block's freedom, and a second crash would free it under its next owner.

@@ -1,4 +1,4 @@
-// What keeps a tree going: all of it in DRAM, and its ledger. Calls that only read change this,
+// The upkeep of a tree: all of it in DRAM, and its ledger. Calls that only read change this,
 // too.
 //
 // Invariants:

@@ -192,7 +192,7 @@ void collect_from_tall(const Ways<K>& ways, Bound<K> bound, LastPairs& last) {
   const Node& tall = ways.last_tall(bound);
   if (&tall == &nodes.head()) return;
   constexpr std::size_t kFar = 256;
-  std::array<Pair, LastPairs::kMost> pairs;
+  std::array<Pair, LastPairs::kMax> pairs;
   std::size_t size = 0;  // of all, of which `pairs` has the last ones
   for (SeenNode at = first_from(ways, nodes.key_of(tall));
        at.node != nullptr && bound.reaches(nodes.key_of(*at.node));) {

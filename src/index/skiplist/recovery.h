@@ -1,4 +1,4 @@
-// What happens on open: a list that is new gets its head, of one that exists the head is looked at.
+// Opening an index: a list that is new gets its head, of one that exists the head is looked at.
 // The pool has resolved the allocator's records before, so the invariants of layout.h hold. What a
 // crash has left unfinished (a node that is not in all of its levels) is right as it is.
 #pragma once

@@ -60,7 +60,7 @@ class Hints {
   bool growth_due(std::uint64_t nodes) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
     const std::uint64_t cells = table == nullptr ? 0 : table->size;
-    return nodes > std::max(kLeast, cells) && cells < max_cells_;
+    return nodes > std::max(kMinNodes, cells) && cells < max_cells_;
   }
 
   /// If that is due, and no other thread is doing it: makes a table for `nodes` nodes, or as many
@@ -82,7 +82,7 @@ class Hints {
   /// Cells: as many as nodes have references.
   static constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 32;
   /// This many nodes are in a cache anyway.
-  static constexpr std::uint64_t kLeast = 4096;
+  static constexpr std::uint64_t kMinNodes = 4096;
   /// Of a node: one with more has few keys for its range, and few are looked for there.
   static constexpr std::uint64_t kMaxCells = 64;
 

@@ -27,7 +27,7 @@ namespace perdix::detail::index::sptree {
 /// add a few.
 inline constexpr unsigned kUsualRecords = 32;
 
-/// What a chain says.
+/// The content of a chain.
 struct Replay {
   std::vector<std::pair<Word, Word>> pairs;  ///< buffered keys and values
   SlotSet erased;                            ///< slots of the leaf whose pairs it erases

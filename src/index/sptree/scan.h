@@ -47,8 +47,8 @@ struct Scans<K>::ScanBatch : Batch<K, kLeafPairs + kBufferPairs> {
   /// How many pairs to read next. A scan says nothing of its end before it is there, so it is taken
   /// to go on for about as long as it has: leaves beyond the end are read in vain.
   std::size_t worth_reading() const {
-    constexpr std::size_t kLeast = 32;
-    return read == 0 ? kLeafPairs : std::max(kLeast, read);
+    constexpr std::size_t kMin = 32;
+    return read == 0 ? kLeafPairs : std::max(kMin, read);
   }
 };
 

@@ -57,8 +57,9 @@ template <class K>
 bool Structure<K>::Division::bisect() {
   // Each side gets at least this many sixteenths; the pairs that stay have room beside the slots
   // that the chain erases.
-  constexpr unsigned kLeast = 7;
-  static_assert((kLeafPairs + kBufferPairs) * (16 - kLeast) / 16 + 1 + kBufferPairs <= kLeafPairs);
+  constexpr unsigned kMinShare = 7;
+  static_assert((kLeafPairs + kBufferPairs) * (16 - kMinShare) / 16 + 1 + kBufferPairs <=
+                kLeafPairs);
   if constexpr (Keys::kInline) {
     Key least = begin()->key, largest = least;
     for (const Entry& entry : std::span(begin(), end())) {
@@ -77,7 +78,7 @@ bool Structure<K>::Division::bisect() {
     std::copy_n(above.begin(), size - below, entries.begin() + below);
     kept = below;
     separator = last_below + 1;
-    return std::min(below, size - below) >= size * kLeast / 16;
+    return std::min(below, size - below) >= size * kMinShare / 16;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// What an attempt at a write depends on, and how it ends.
+// An attempt at a write: its premises, and how it ends.
 #pragma once
 
 #include <optional>

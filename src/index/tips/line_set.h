@@ -16,7 +16,7 @@ class LineSet {
   /// The next `count` calls of insert() find room.
   void make_room(std::size_t count) {
     if (2 * (size_ + count) <= slots_.size()) return;
-    std::size_t capacity = kLeast;
+    std::size_t capacity = kMinCapacity;
     while (capacity < 4 * (size_ + count)) capacity *= 2;
     std::vector<pm::Offset> old(capacity);
     old.swap(slots_);
@@ -45,7 +45,7 @@ class LineSet {
   }
 
  private:
-  static constexpr std::size_t kLeast = 64;
+  static constexpr std::size_t kMinCapacity = 64;
 
   /// Where an offset is, or would be.
   pm::Offset& slot_of(pm::Offset offset) noexcept {

@@ -132,9 +132,9 @@ std::unique_lock<util::SpinLock> OperationLogs::lock_ring(Ring*& ring) {
 }
 
 bool OperationLogs::append(Ring& ring, Entry& entry) {
-  constexpr std::size_t kLeast = 64;
+  constexpr std::size_t kMinCapacity = 64;
   if (ring.queue.size() == ring.queue.capacity())
-    ring.queue.reserve(std::max(kLeast, 2 * ring.queue.size()));
+    ring.queue.reserve(std::max(kMinCapacity, 2 * ring.queue.size()));
   return append_record(ring, entry);
 }
 

@@ -19,7 +19,7 @@ namespace perdix::detail::index::tips {
 
 class Scaling {
  public:
-  Scaling(unsigned least, unsigned most) : least_(least), most_(most), workers_(least) {}
+  Scaling(unsigned min, unsigned max) : min_(min), max_(max), workers_(min) {}
 
   unsigned workers() const { return workers_; }
 
@@ -41,22 +41,22 @@ class Scaling {
 
   void grow() {
     const unsigned step = workers_ < kFew ? 1 : kLargeStep;
-    if (workers_ == most_) {
+    if (workers_ == max_) {
       workers_ = best_;
       settled_ = true;
     } else {
-      workers_ = std::min(most_, workers_ + step);
+      workers_ = std::min(max_, workers_ + step);
     }
   }
 
   void shrink() {
     const unsigned step = workers_ <= kFew ? 1 : kLargeStep;
-    workers_ = workers_ > least_ + step ? workers_ - step : least_;
+    workers_ = workers_ > min_ + step ? workers_ - step : min_;
     settled_ = false;
     best_rate_ = 0;
   }
 
-  const unsigned least_, most_;
+  const unsigned min_, max_;
   unsigned workers_;
   unsigned best_ = 1;
   double best_rate_ = 0;

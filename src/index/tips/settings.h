@@ -1,4 +1,4 @@
-// What an index of Tips makes of its options.
+// Settings of an index of Tips, from its options.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// What an index of Tips is told.
+/// The settings of an index of Tips.
 struct Settings {
   TipsOptions options;   ///< within their ranges
   bool resumes = false;  ///< in the background

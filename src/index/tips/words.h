@@ -14,7 +14,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// What keys and values of an index are.
+/// The kinds of keys and values of an index.
 struct Kinds {
   Kind key;
   Kind value;

@@ -15,7 +15,7 @@ class Planner {
       : random_(random),
         ordered_(ordered),
         full_(random.one_in(2) ? leaf.full : leaf.most),
-        most_(leaf.most),
+        max_(leaf.most),
         joinable_(leaf.joinable),
         leaves_(leaf.leaves),
         inserts_ahead_(leaf.inserts_ahead) {}
@@ -37,7 +37,7 @@ class Planner {
     const bool full = beginning == Beginning::full || beginning == Beginning::contested_full;
     const bool contested =
         beginning == Beginning::contested || beginning == Beginning::contested_full;
-    make_keys(few ? 1 + random_.below(6) : std::max(most_ * 5 / 4, most_ + kMoreThanALeaf));
+    make_keys(few ? 1 + random_.below(6) : std::max(max_ * 5 / 4, max_ + kMoreThanALeaf));
     if (few) put_some(random_.below(plan_.keys.size() + 1));
     if (full) put_some(full_ - 3 + random_.below(4));
     draw_weights(beginning == Beginning::little || beginning == Beginning::sparse);
@@ -77,7 +77,7 @@ class Planner {
 
   // Two leaves, from which so much is erased that a few erasures more let them become one.
   void leave_little() {
-    const std::uint64_t put = most_ + kMoreThanALeaf;
+    const std::uint64_t put = max_ + kMoreThanALeaf;
     put_some(put);
     const std::uint64_t left = joinable_ - 1 + random_.below(6);
     for (std::uint64_t i = left; i < put; ++i)
@@ -104,15 +104,15 @@ class Planner {
   // Keys that ascend fill a leaf completely, and the next ones are in a leaf of their own.
   void make_sparse() {
     const std::uint64_t right = joinable_ / 2 - random_.below(3);
-    put_ascending(most_ + right);
-    const auto left = thin_out(0, most_, joinable_ - right + 1 + random_.below(3));
+    put_ascending(max_ + right);
+    const auto left = thin_out(0, max_, joinable_ - right + 1 + random_.below(3));
     for (Key& key : hot_) key = left[random_.below(left.size())];
-    hot_.back() = most_ + random_.below(right);
+    hot_.back() = max_ + random_.below(right);
   }
 
   // Behind a full leaf there begins a new one, which goes when it is empty.
   void make_edge() {
-    const std::uint64_t full = most_ * (1 + random_.below(leaves_ == 0 ? 1 : 3));
+    const std::uint64_t full = max_ * (1 + random_.below(leaves_ == 0 ? 1 : 3));
     make_keys(full + 4);
     put_ascending(full - random_.below(2));
     for (Key& key : hot_) key = full + random_.below(2);
@@ -126,16 +126,16 @@ class Planner {
     const auto more = std::ranges::upper_bound(kLeaves, leaves_);
     std::uint64_t leaves =
         kLeaves[random_.below(static_cast<std::uint64_t>(more - kLeaves.begin()))];
-    make_keys(leaves * most_ + random_.below(most_));
-    put_ascending(leaves * most_);
+    make_keys(leaves * max_ + random_.below(max_));
+    put_ascending(leaves * max_);
     if (random_.one_in(2)) return crowd_many(leaves);
     // Some go before the threads begin, so that nodes are larger than they would become.
     for (std::uint64_t gone = random_.below(leaves / 2 + 1); gone > 0; --gone)
-      thin_out(--leaves * most_, most_, 0);
+      thin_out(--leaves * max_, max_, 0);
     // Often the last ones, whose nodes have few others.
     const Key at = random_.one_in(2) ? random_.below(leaves) : leaves - 1;
     for (Key leaf = 0; leaf < leaves; ++leaf) {
-      const auto left = thin_out(leaf * most_, most_, joinable_ / 2 + 1 + random_.below(2));
+      const auto left = thin_out(leaf * max_, max_, joinable_ / 2 + 1 + random_.below(2));
       if (leaf != at) continue;
       for (Key& key : hot_) key = left[random_.below(left.size())];
     }
@@ -144,7 +144,7 @@ class Planner {
 
   // Most calls go to one leaf, or behind the last one.
   void crowd_many(std::uint64_t leaves) {
-    const Key at = random_.below(leaves) * most_;
+    const Key at = random_.below(leaves) * max_;
     for (Key& key : hot_)
       key = random_.one_in(2) ? plan_.keys.size() - 1 - random_.below(4) : at + 1;
     weights_[static_cast<std::size_t>(Action::put)] += 24;
@@ -195,7 +195,7 @@ class Planner {
   detail::util::Random& random_;
   bool ordered_;
   std::uint64_t full_;
-  std::uint64_t most_;
+  std::uint64_t max_;
   std::uint64_t joinable_;
   std::uint64_t leaves_;
   bool inserts_ahead_;

@@ -2,9 +2,9 @@
 //
 // Full nodes are split on the way down, so that an insert finds room everywhere. A node with too
 // few entries takes some of a neighbour or becomes one with it, so only the root may have less than
-// kLeast. In an inner node, the key of an entry is the least key below it; that of the first entry
-// of a level means nothing. It is the very word of the first key of a leaf, so an inner node never
-// refers to a key that is gone.
+// kMinEntries. In an inner node, the key of an entry is the least key below it; that of the first
+// entry of a level means nothing. It is the very word of the first key of a leaf, so an inner node
+// never refers to a key that is gone.
 //
 // `Memory` is where it lies: Volatile or Durable (index/tips/plugin.h).
 #pragma once
@@ -67,7 +67,7 @@ class BTree {
       if (above.entries[path[level].at].key == old_key)
         change(above).entries[path[level].at].key = node->entries[0].key;
     }
-    while (depth > 0 && node->count < kLeast) {
+    while (depth > 0 && node->count < kMinEntries) {
       const Step step = path[--depth];
       balance(*step.node, step.at == 0 ? 0 : step.at - 1);
       node = step.node;
@@ -127,7 +127,7 @@ class BTree {
   static constexpr PutTakes put_takes() { return {{{sizeof(Node), 2}, {}}}; }
 
   static constexpr unsigned kFanout = 32;
-  static constexpr unsigned kLeast = kFanout / 4;
+  static constexpr unsigned kMinEntries = kFanout / 4;
 
  private:
   static constexpr unsigned kMaxLevels = 24;
@@ -291,7 +291,7 @@ class BTree {
   /// Of a node that may be read. `low`: its first key; null: it is the first of its level.
   bool inspect(Inspection& inspection, const Node& node, const Word* low) const {
     const bool root = &node == root_;
-    if (node.count > kFanout || node.count < (root ? 1 : kLeast)) return false;
+    if (node.count > kFanout || node.count < (root ? 1 : kMinEntries)) return false;
     if (node.level == 0) return inspect_leaf(inspection, node, low);
     if (node.next != nullptr || (low != nullptr && node.entries[0].key != *low)) return false;
     for (unsigned i = 0; i < node.count; ++i) {
