@@ -31,9 +31,14 @@ std::string show_tags(const std::vector<std::uint64_t>& tags) {
 
 }  // namespace
 
-Expectation::Expectation(const Plan& plan) : plan_(plan), allowed_(plan.keys(), {0}) {}
+std::unique_ptr<Expectation> Expectation::of(const Plan& plan) {
+  if (plan.kinds.empty()) return std::make_unique<StepExpectation>();
+  return std::make_unique<PairExpectation>(plan);
+}
 
-void Expectation::begin_round(unsigned round) {
+PairExpectation::PairExpectation(const Plan& plan) : plan_(plan), allowed_(plan.keys(), {0}) {}
+
+void PairExpectation::begin_round(unsigned round) {
   round_ = round;
   time_ = 0;
   streams_.clear();
@@ -45,7 +50,7 @@ void Expectation::begin_round(unsigned round) {
   calls_.assign(plan_.threads, {});
 }
 
-void Expectation::add(const Record& record) {
+void PairExpectation::add(const Record& record) {
   ++time_;
   switch (record.type) {
     case Record::Type::begin:
@@ -64,7 +69,7 @@ void Expectation::add(const Record& record) {
   }
 }
 
-void Expectation::done(const Record& record) {
+void PairExpectation::done(const Record& record) {
   ++acknowledged_;
   const bool result = record.payload != 0;
   if (record.number != done_.at(record.thread)++) problem("acknowledgements out of order");
@@ -77,7 +82,7 @@ void Expectation::done(const Record& record) {
   }
 }
 
-void Expectation::apply(const Command& command, bool result) {
+void PairExpectation::apply(const Command& command, bool result) {
   auto& tags = allowed_[command.key];
   if (command.op != Op::put) {
     const bool present = needs_key(command.op, result);
@@ -93,7 +98,7 @@ void Expectation::apply(const Command& command, bool result) {
   if (command.op == Op::put || result || tags.empty()) tags = {outcome(command)};
 }
 
-void Expectation::apply_in_flight(const Command& command, bool observed) {
+void PairExpectation::apply_in_flight(const Command& command, bool observed) {
   auto& tags = allowed_[command.key];
   if (command.op != Op::put) {
     const bool must_be_there = needs_key(command.op, true);
@@ -105,7 +110,7 @@ void Expectation::apply_in_flight(const Command& command, bool observed) {
   add_tag(tags, outcome(command));
 }
 
-void Expectation::end_round(bool opened) {
+void PairExpectation::end_round(bool opened) {
   if (!opened) return;
   if (plan_.mode == Mode::together) {
     resolve_calls();
@@ -120,7 +125,7 @@ void Expectation::end_round(bool opened) {
   }
 }
 
-void Expectation::resolve_calls() {
+void PairExpectation::resolve_calls() {
   std::vector<std::vector<const Call*>> by_key(plan_.keys());
   for (const auto& calls : calls_) {
     for (const Call& call : calls) by_key[call.command.key].push_back(&call);
@@ -130,7 +135,7 @@ void Expectation::resolve_calls() {
 
 // A call may have been the last to take effect on its key, unless one that certainly took effect
 // began after it had ended.
-void Expectation::resolve_key(std::size_t key, const std::vector<const Call*>& calls) {
+void PairExpectation::resolve_key(std::size_t key, const std::vector<const Call*>& calls) {
   std::uint64_t last_begin = 0;
   for (const Call* call : calls) {
     const bool effective = call->end != kNever && (call->command.op == Op::put || call->result);
@@ -145,14 +150,14 @@ void Expectation::resolve_key(std::size_t key, const std::vector<const Call*>& c
   }
 }
 
-void Expectation::second_at(SecondIndex state) {
+void PairExpectation::second_at(SecondIndex state) {
   using enum SecondIndex;
   second_may_be_absent_ = state == dropped || state == creating || state == dropping;
   second_may_exist_ = state != dropped;
   if (state != dropping) second_is_full_ = state == filled;
 }
 
-void Expectation::verify(const Record& record) {
+void PairExpectation::verify(const Record& record) {
   if (record.type == Record::Type::second) {
     verify_second(static_cast<SecondIndex>(record.number));
     return;
@@ -165,7 +170,7 @@ void Expectation::verify(const Record& record) {
   tags = {record.payload};
 }
 
-void Expectation::verify_second(SecondIndex found) {
+void PairExpectation::verify_second(SecondIndex found) {
   const bool exists = found != SecondIndex::dropped;
   const bool full = found == SecondIndex::filled;
   if (exists && !second_may_exist_) problem("the second index came back after its drop");
@@ -178,6 +183,18 @@ void Expectation::verify_second(SecondIndex found) {
 
 void Expectation::problem(std::string text) {
   if (problems_.size() < kMaxProblems) problems_.push_back(std::move(text));
+}
+
+void StepExpectation::add(const Record& record) {
+  if (record.type != Record::Type::done) return;
+  ++acknowledged_;
+  if (record.number != static_cast<std::uint32_t>(steps_++))
+    problem("acknowledgements out of order");
+}
+
+void StepExpectation::verify(const Record& record) {
+  steps_ += record.number;
+  settled_ = true;
 }
 
 }  // namespace perdix::test::kill

@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSlice = microseconds(500);
 constexpr std::size_t kRememberedOpens = 32;
+constexpr std::uint64_t kRoundsOfPool = 16;  // of a workload, until it begins with an empty pool
 
 std::string pool_path(const TempDir& folder) { return (folder.path() / "pool").string(); }
 
@@ -35,18 +36,37 @@ void Tally::add(const Tally& other) {
 }
 
 Lane::Lane(const Plan& plan)
-    : plan_(plan), rng_(mix(plan.seed) + 1), folder_(plan.domain), expectation_(plan_) {
-  Pool::create(pool_path(folder_), options_for(plan_.domain)).close();
+    : plan_(plan),
+      rng_(mix(plan.seed) + 1),
+      folder_(plan.domain),
+      expectation_(Expectation::of(plan_)) {
+  create_pool();
 }
+
+void Lane::create_pool() { Pool::create(pool_path(folder_), options_for(plan_.domain)).close(); }
 
 bool Lane::run_round() {
   kill_one(Victim::writer);
   // Recovery must survive being killed too, several times in a row.
   while (problems_.empty() && rng_.once_in(2)) kill_one(Victim::opener);
   // Sometimes the next writer works on what the kill left, before it has been verified.
-  if (problems_.empty() && !rng_.once_in(4)) verify();
+  if (problems_.empty() && !(rng_.once_in(4) && expectation_->may_go_on())) {
+    verify();
+    const bool many = tally_.verifications % kRoundsOfPool == 0;
+    if (problems_.empty() && many && plan_.workload()) begin_anew();
+  }
   if (!problems_.empty()) folder_.keep();
   return problems_.empty();
+}
+
+// Creations are killed, too. The seed is another, and the steps are few again.
+void Lane::begin_anew() {
+  drop_all();
+  std::filesystem::remove(pool_path(folder_));
+  create_pool();
+  ++plan_.seed;
+  expectation_ = Expectation::of(plan_);
+  clean_ = true;
 }
 
 bool Lane::finish() {
@@ -60,7 +80,8 @@ std::vector<std::string> Lane::child_arguments(const std::string& role) const {
   auto arguments = plan_.arguments();
   for (const std::string& argument :
        {std::string("--role"), role, std::string("--round"), std::to_string(round_),
-        std::string("--pool"), pool_path(folder_)}) {
+        std::string("--steps"), std::to_string(expectation_->steps()), std::string("--pool"),
+        pool_path(folder_)}) {
     arguments.push_back(argument);
   }
   return arguments;
@@ -68,7 +89,7 @@ std::vector<std::string> Lane::child_arguments(const std::string& role) const {
 
 void Lane::kill_one(Victim victim) {
   const bool writer = victim == Victim::writer;
-  if (writer) expectation_.begin_round(++round_);
+  if (writer) expectation_->begin_round(++round_);
   const bool was_clean = clean_;
   opening_ = opened_ = finished_ = false;
   Process child(child_arguments(writer ? "write" : "open"));
@@ -85,9 +106,9 @@ void Lane::kill_one(Victim victim) {
   ++tally_.kills;
   if (!opened_) ++tally_.kills_in_open;
   clean_ = was_clean && !opening_;
-  if (writer) expectation_.end_round(opened_);
-  for (const std::string& text : expectation_.problems()) problem(text);
-  tally_.acknowledged = expectation_.acknowledged();
+  if (writer) expectation_->end_round(opened_);
+  for (const std::string& text : expectation_->problems()) problem(text);
+  tally_.acknowledged += expectation_->take_acknowledged();
 }
 
 // Waits until the child opens the pool, chooses a moment within or after that, and kills.
@@ -117,8 +138,7 @@ void Lane::wait_and_kill(Process& child, Victim victim) {
       return child.kill();
     }
   }
-  const auto delay = microseconds(rng_.below(rng_.once_in(2) ? 2'000 : 25'000));
-  const auto end = Clock::now() + delay;
+  const auto end = Clock::now() + plan_.time_to_run(rng_);
   for (auto now = Clock::now(); now < end; now = Clock::now()) {  // keeps the pipe from filling up
     std::this_thread::sleep_for(std::min<nanoseconds>(end - now, kSlice));
     if (!receive(nanoseconds(0))) break;
@@ -150,7 +170,7 @@ void Lane::verify() {
   if (!finished_ && problems_.empty()) {
     problem(fmt::format("verification crashed, wait status {:#x}", status));
   }
-  for (const std::string& text : expectation_.problems()) problem(text);
+  for (const std::string& text : expectation_->problems()) problem(text);
   ++tally_.verifications;
   clean_ = close;
 }
@@ -184,7 +204,7 @@ void Lane::take(const std::vector<Record>& records, bool verifying) {
         break;
       }
       case Record::Type::problem: problem(std::exchange(text_, {}).substr(0, record.number)); break;
-      default: verifying ? expectation_.verify(record) : expectation_.add(record);
+      default: verifying ? expectation_->verify(record) : expectation_->add(record);
     }
   }
 }

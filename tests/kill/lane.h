@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class Lane {
   void kill_one(Victim victim);
   void wait_and_kill(Process& child, Victim victim);
   void verify();
+  void begin_anew();
   void drop_all();
   std::vector<std::string> child_arguments(const std::string& role) const;
   void take(const std::vector<Record>& records, bool verifying);
@@ -57,7 +59,7 @@ class Lane {
   Plan plan_;
   Rng rng_;
   TempDir folder_;
-  Expectation expectation_;
+  std::unique_ptr<Expectation> expectation_;
   Tally tally_;
   std::vector<std::string> problems_;
   std::vector<Duration> opens_;  // the latest ones of unclean pools

@@ -27,7 +27,8 @@ constexpr std::string_view kUsage =
   --seconds S    at least S seconds (default 0)
   --jobs J       work on J pools at a time (default 1)
   --seed S       seed of every random choice but the moments of the kills (default PERDIX_SEED)
-  --engine E     only this engine (default: all)
+  --engine E     only this engine or workload (elf, elf_table, tips_of:...), or all whose names
+                 begin with E and a colon (default: all)
   --kinds K      only these kinds: u64_u64, u64_bytes, bytes_u64 or bytes_bytes (default: all)
   --domain D     only this domain: process, memory_controller or page_cache (default: all)
   --mode M       only this mode: alone, apart or together (default: all)
@@ -53,17 +54,26 @@ bool wanted(const Options& options, std::string_view option, std::string_view na
   return options.text(option, name) == name;
 }
 
+bool wanted(const Options& options, const Plan& plan) {
+  return (wanted(options, "engine", plan.engine) ||
+          plan.engine.starts_with(options.text("engine") + ":")) &&
+         wanted(options, "kinds", plan.kinds) && wanted(options, "domain", name_of(plan.domain)) &&
+         wanted(options, "mode", name_of(plan.mode));
+}
+
 std::vector<std::unique_ptr<Lane>> make_lanes(const Options& options, std::uint64_t seed) {
   std::vector<std::unique_ptr<Lane>> lanes;
   for (const IndexType& type : index_types()) {
     for (const Setting& setting : kSettings) {
       const Plan plan = {type.name,    type.kinds(),    setting.domain,
                          setting.mode, setting.threads, seed};
-      if (wanted(options, "engine", plan.engine) && wanted(options, "kinds", plan.kinds) &&
-          wanted(options, "domain", name_of(plan.domain)) &&
-          wanted(options, "mode", name_of(plan.mode))) {
-        lanes.push_back(std::make_unique<Lane>(plan));
-      }
+      if (wanted(options, plan)) lanes.push_back(std::make_unique<Lane>(plan));
+    }
+  }
+  for (const WorkloadEntry& entry : workloads()) {
+    for (const Domain domain : kAllDomains) {
+      const Plan plan = {entry.name, "", domain, Mode::alone, 1, seed};
+      if (wanted(options, plan)) lanes.push_back(std::make_unique<Lane>(plan));
     }
   }
   return lanes;
@@ -72,7 +82,7 @@ std::vector<std::unique_ptr<Lane>> make_lanes(const Options& options, std::uint6
 void report_failure(const Lane& lane, const char* program, std::uint64_t kills) {
   const Plan& plan = lane.plan();
   for (const std::string& problem : lane.problems()) fmt::print("FAILED: {}\n", problem);
-  fmt::print("replay: {} --seed {} --engine {} --kinds {} --domain {} --mode {} --kills {}\n",
+  fmt::print("replay: {} --seed {} --engine '{}' --kinds '{}' --domain {} --mode {} --kills {}\n",
              program, plan.seed, plan.engine, plan.kinds, name_of(plan.domain), name_of(plan.mode),
              std::max<std::uint64_t>(100, kills));
 }

@@ -1,10 +1,9 @@
 #include "kill/plan.h"
 
+#include <array>
 #include <stdexcept>
 
 #include <fmt/format.h>
-
-#include "support/rng.h"
 
 namespace perdix::test::kill {
 namespace {
@@ -53,6 +52,12 @@ std::vector<std::string> Plan::arguments() const {
           "--mode",    std::string(name_of(mode)),
           "--threads", std::to_string(threads),
           "--seed",    std::to_string(seed)};
+}
+
+std::chrono::microseconds Plan::time_to_run(Rng& rng) const {
+  std::chrono::microseconds longest(rng.once_in(2) ? 2'000 : 25'000);
+  if (const WorkloadEntry* entry = workload()) longest = entry->longest_run;
+  return std::chrono::microseconds(rng.below(static_cast<std::uint64_t>(longest.count())));
 }
 
 std::string show_tag(std::uint64_t packed) {

@@ -3,6 +3,7 @@
 // operation of a child that it has killed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +11,9 @@
 
 #include "support/domain.h"
 #include "support/options.h"
+#include "support/rng.h"
 #include "support/workload.h"
+#include "workloads/workloads.h"
 
 namespace perdix::test::kill {
 
@@ -24,8 +27,8 @@ enum class Mode {
 std::string_view name_of(Mode mode);
 
 struct Plan {
-  std::string engine;
-  std::string kinds;  ///< "u64_bytes"
+  std::string engine;  ///< or the name of a workload
+  std::string kinds;   ///< "u64_bytes"; empty for a workload
   Domain domain = Domain::process;
   Mode mode = Mode::alone;
   unsigned threads = 1;
@@ -34,6 +37,12 @@ struct Plan {
   /// Throws std::invalid_argument for a name that has no meaning.
   static Plan from(const Options& options);
   std::vector<std::string> arguments() const;
+
+  /// Null for an index by name.
+  const WorkloadEntry* workload() const { return kinds.empty() ? workload_named(engine) : nullptr; }
+
+  /// How long a child writes until it is killed.
+  std::chrono::microseconds time_to_run(Rng& rng) const;
 
   /// Positions in the set of keys of the main index.
   std::size_t keys() const { return mode == Mode::together ? 250 : write_profile().keys; }

@@ -80,7 +80,7 @@ BUGS = [
         "cceh buffers: the overflow of a segment that is written anew is lost",
         CCEH_BUFFERS,
         "builder_.free(session, segment.entry);",
-        "session.free(segment.entry.offset);",
+        "session.free(segment.entry.offset());",
         CCEH_BO,
     ),
     Bug(

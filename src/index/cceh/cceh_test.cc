@@ -14,6 +14,7 @@
 #include <perdix/pool.h>
 
 #include "index/cceh/test_map.h"
+#include "index/common/test_maps.h"
 #include "index/common/test_seeds.h"
 #include "pm/test_files.h"
 #include "util/random.h"
@@ -23,17 +24,6 @@ namespace perdix::detail::index::cceh {
 namespace {
 
 using Number = std::uint64_t;
-
-template <class T>
-T datum(std::uint64_t number);
-template <>
-std::uint64_t datum(std::uint64_t number) {
-  return number;
-}
-template <>
-std::string datum(std::uint64_t number) {
-  return number == 0 ? std::string() : "string" + std::to_string(number);
-}
 
 /// Numbers whose hashes begin with the same twelve bits and want the same two buckets of eight.
 std::vector<Number> alike(std::size_t count) {
@@ -50,13 +40,6 @@ std::vector<Number> alike(std::size_t count) {
 template <class Kinds>
 class CcehTest : public testing::Test {};
 
-template <class K, class V>
-struct Kinds {
-  using Key = K;
-  using Value = V;
-};
-using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
-                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(CcehTest, AllKinds);
 
 /// Any calls, compared with a map, over reopenings. `next_options(random)` says how it is opened.
@@ -66,51 +49,11 @@ void expect_to_be_a_map(NextOptions next_options) {
     SCOPED_TRACE(seed);
     util::Random random(seed);
     TestMap<K, V> map(kSmall, next_options(random));
-    std::map<K, V> model;
-    for (unsigned step = 0; step < 6000; ++step) {
-      const K key = datum<K>(random.below(step < 3000 ? 40 : 600));
-      const V value = datum<V>(random.below(50));
-      const bool there = model.contains(key);
-      switch (random.below(7)) {
-        case 0:
-        case 1:
-          map->put(key, value);
-          model[key] = value;
-          break;
-        case 2:
-          ASSERT_EQ(map->insert(key, value), !there);
-          model.emplace(key, value);
-          break;
-        case 3:
-          ASSERT_EQ(map->update(key, value), there);
-          if (there) model[key] = value;
-          break;
-        case 4:
-          ASSERT_EQ(map->update_if(key, value, datum<V>(7)), there && model[key] == value);
-          if (there && model[key] == value) model[key] = datum<V>(7);
-          break;
-        case 5:
-          ASSERT_EQ(map->erase_if(key, value), there && model[key] == value);
-          if (there && model[key] == value) model.erase(key);
-          break;
-        default: ASSERT_EQ(map->erase(key), there); model.erase(key);
-      }
-      const auto got = map->get(key);
-      ASSERT_EQ(got.has_value(), model.contains(key)) << step;
-      if (got) {
-        ASSERT_EQ(*got, model[key]) << step;
-      }
-      if (random.below(500) == 0) {
-        expect_pairs(map, model);
-        map.core().reclaim_space();
-        expect_pairs(map, model);
-        map.set_options(next_options(random));
-        random.below(2) == 0 ? map.reopen() : map.reopen_index();
-      }
-    }
-    expect_pairs(map, model);
-    map.expect_sound_pool();
-    expect_pairs(map, model);
+    behaves_like_a_map<K, V>(map, random, few_then_many, [&] {
+      map.core().reclaim_space();
+      map.set_options(next_options(random));
+      random.one_in(2) ? map.reopen() : map.reopen_index();
+    });
   }
 }
 

@@ -48,7 +48,7 @@ class Directory {
     const std::uint64_t* leader = nullptr;  ///< its leader
     std::uint64_t directory = 0;            ///< the word that led to the directory of the leader
   };
-  /// The same of a lookup that has asked the copy first: there is no leader if that knew it.
+  /// The entry of a hash, found in the copy, or in PM if the copy does not know it.
   struct Route : Place {
     DirectoryCopy::Found copied = {};  ///< no word if it was found in PM
   };
@@ -72,7 +72,8 @@ class Directory {
     }
     return find_from_top(hash);
   }
-  /// The same with a copy, which is asked first.
+  /// The entry of the segment that is responsible for a hash: asks the copy first, if there is one.
+  /// Throws corrupt.
   Route find(KeyHash hash) const {
     if (!has_copy()) return {find_in_pool(hash)};
     const DirectoryCopy::Found found = copy_->find(hash);

@@ -137,6 +137,7 @@ static_assert(std::has_unique_object_representations_v<Pair> &&
               std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<SegmentHead>);
 static_assert(sizeof(Reference) == 16, "unpacked, in DRAM");
+static_assert(sizeof(Entry) == 8);
 static_assert(sizeof(Pair) == 16 && offsetof(Pair, value) == 8);
 static_assert(sizeof(Root) == 64 && offsetof(Root, directory) == 16 && offsetof(Root, zero) == 32);
 static_assert(sizeof(SegmentHead) == 64 && offsetof(SegmentHead, overflow) == 8);

@@ -3,13 +3,9 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string>
-#include <type_traits>
-#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -18,26 +14,6 @@
 #include "util/random.h"
 
 namespace perdix::detail::index {
-
-using Number = std::uint64_t;
-
-template <class T>
-T datum(Number number) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return number == 0 ? "" : std::string(number % 3 * 20, 'p') + std::to_string(number);
-  } else {
-    return number;
-  }
-}
-
-template <class K, class V>
-struct Kinds {
-  using Key = K;
-  using Value = V;
-};
-
-using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
-                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 
 /// Any technique, and no buffers, some, or one for each leaf or tall node.
 inline BufferOptions any_options(util::Random& random) {

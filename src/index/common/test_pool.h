@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,26 @@
 #include "util/test_directory.h"
 
 namespace perdix::detail::index {
+
+using Number = std::uint64_t;
+
+template <class T>
+T datum(Number number) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return number == 0 ? "" : std::string(number % 3 * 20, 'p') + std::to_string(number);
+  } else {
+    return number;
+  }
+}
+
+template <class K, class V>
+struct Kinds {
+  using Key = K;
+  using Value = V;
+};
+
+using AllKinds = ::testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
+                                  Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 
 /// `Derived` opens and closes the index of the name "t", by open() and close(), and is a pointer to
 /// it.
@@ -70,6 +91,19 @@ class TestPool {
   std::filesystem::path path_ = directory_.file("index.pool");
   Pool pool_;
 };
+
+/// The map, which has no order, shows the pairs of the model, finds and counts them.
+template <class TestMap, class Model>
+void expect_pairs(TestMap& map, const Model& model) {
+  Model found;
+  map->for_each([&](auto key, auto value) {
+    EXPECT_TRUE(found.emplace(key, value).second) << "shown twice";
+    return true;
+  });
+  EXPECT_EQ(found, model);
+  EXPECT_EQ(map->size(), model.size());
+  for (const auto& [key, value] : model) EXPECT_EQ(map->get(key), value);
+}
 
 /// The tree shows the pairs of the model, and counts them.
 template <class Tree, class Map>

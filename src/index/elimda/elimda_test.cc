@@ -6,6 +6,7 @@
 
 #include <perdix/error.h>
 
+#include "index/common/test_maps.h"
 #include "index/common/test_seeds.h"
 #include "index/elimda/test_map.h"
 #include "util/random.h"
@@ -17,27 +18,9 @@ namespace {
 
 using Number = std::uint64_t;
 
-template <class T>
-T datum(std::uint64_t number);
-template <>
-std::uint64_t datum(std::uint64_t number) {
-  return number;
-}
-template <>
-std::string datum(std::uint64_t number) {
-  return number == 0 ? std::string() : "string" + std::to_string(number);
-}
-
 template <class Kinds>
 class ElimDaTest : public testing::Test {};
 
-template <class K, class V>
-struct Kinds {
-  using Key = K;
-  using Value = V;
-};
-using AllKinds = testing::Types<Kinds<Number, Number>, Kinds<Number, std::string>,
-                                Kinds<std::string, Number>, Kinds<std::string, std::string>>;
 TYPED_TEST_SUITE(ElimDaTest, AllKinds);
 
 TYPED_TEST(ElimDaTest, BehavesLikeAMap) {
@@ -46,49 +29,9 @@ TYPED_TEST(ElimDaTest, BehavesLikeAMap) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     SCOPED_TRACE(seed);
     TestMap<K, V> map;
-    std::map<K, V> model;
     util::Random random(seed);
-    for (unsigned step = 0; step < 6000; ++step) {
-      const K key = datum<K>(random.below(step < 3000 ? 40 : 600));
-      const V value = datum<V>(random.below(50));
-      const bool there = model.contains(key);
-      switch (random.below(7)) {
-        case 0:
-          map->put(key, value);
-          model[key] = value;
-          break;
-        case 1:
-          ASSERT_EQ(map->insert(key, value), !there);
-          model.emplace(key, value);
-          break;
-        case 2:
-        case 3:
-          map->insert_ahead(key, value);
-          model.emplace(key, value);
-          break;
-        case 4:
-          ASSERT_EQ(map->update(key, value), there);
-          if (there) model[key] = value;
-          break;
-        case 5:
-          ASSERT_EQ(map->erase(key), there);
-          model.erase(key);
-          break;
-        default: ASSERT_EQ(map->contains(key), there);
-      }
-      const auto got = map->get(key);
-      ASSERT_EQ(got.has_value(), model.contains(key)) << step;
-      if (got) {
-        ASSERT_EQ(*got, model[key]) << step;
-      }
-      if (random.below(500) == 0) {
-        expect_pairs(map, model);
-        random.below(2) == 0 ? map.reopen() : map.reopen_index();
-      }
-    }
-    expect_pairs(map, model);
-    map.expect_sound_pool();
-    expect_pairs(map, model);
+    behaves_like_a_map<K, V>(map, random, few_then_many,
+                             [&] { random.one_in(2) ? map.reopen() : map.reopen_index(); });
   }
 }
 

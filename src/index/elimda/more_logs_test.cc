@@ -5,8 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +13,7 @@
 #include <perdix/error.h>
 #include <perdix/papers/elimda.h>
 
+#include "index/common/test_maps.h"
 #include "index/elimda/test_map.h"
 #include "util/random.h"
 #include "util/test_directory.h"
@@ -22,86 +21,40 @@
 namespace perdix::detail::index::elimda {
 namespace {
 
-using Number = std::uint64_t;
-
-template <class T>
-T datum_of(Number number) {
-  if constexpr (std::is_same_v<T, Number>)
-    return number;
-  else
-    return number == 0 ? std::string() : "string" + std::to_string(number);
-}
-
 template <class KV>
 class MoreLogs : public testing::Test {};
 
-using AllPairs =
-    testing::Types<std::pair<Number, Number>, std::pair<Number, std::string>,
-                   std::pair<std::string, Number>, std::pair<std::string, std::string>>;
-TYPED_TEST_SUITE(MoreLogs, AllPairs);
+TYPED_TEST_SUITE(MoreLogs, AllKinds);
 
 /// With duplicates of insert_ahead that reach logs of all numbers, and openings in between: the
 /// first pair of a key counts.
 TYPED_TEST(MoreLogs, IsAMapWhileLogsGrow) {
-  using K = typename TypeParam::first_type;
-  using V = typename TypeParam::second_type;
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
   for (const Number seed : {1, 2}) {
     SCOPED_TRACE(seed);
     TestMap<K, V> map(kGrowing);
-    std::map<K, V> model;
     util::Random random(seed);
     ASSERT_EQ(TestAccess::log_set(*map).count(), 4u);
-    for (Number step = 0; step < 6000; ++step) {
-      const K key = datum_of<K>(random.below(30 + step / 5));
-      const V value = datum_of<V>(random.below(50));
-      const bool there = model.contains(key);
-      switch (random.below(8)) {
-        case 0:
-          map->put(key, value);
-          model[key] = value;
-          break;
-        case 1:
-          ASSERT_EQ(map->update(key, value), there);
-          if (there) model[key] = value;
-          break;
-        case 2:
-          ASSERT_EQ(map->erase(key), there);
-          model.erase(key);
-          break;
-        case 3:
-          ASSERT_EQ(map->insert(key, value), !there);
-          model.emplace(key, value);
-          break;
-        default: map->insert_ahead(key, value); model.emplace(key, value);
-      }
-      const auto got = map->get(key);
-      ASSERT_EQ(got.has_value(), model.contains(key)) << step;
-      if (got) {
-        ASSERT_EQ(*got, model[key]) << step;
-      }
-      if (random.below(300) == 0) {
-        const unsigned logs = TestAccess::log_set(*map).count();
-        random.below(2) == 0 ? map.reopen() : map.reopen_index();
-        ASSERT_EQ(TestAccess::log_set(*map).count(), logs);
-        expect_pairs(map, model);
-      }
-    }
+    const auto keys = [](unsigned step) { return 30 + step / 5; };
+    behaves_like_a_map<K, V>(map, random, keys, [&] {
+      const unsigned logs = TestAccess::log_set(*map).count();
+      random.one_in(2) ? map.reopen() : map.reopen_index();
+      ASSERT_EQ(TestAccess::log_set(*map).count(), logs);
+    });
     EXPECT_GE(TestAccess::log_set(*map).count(), 64u);
-    expect_pairs(map, model);
-    map.expect_sound_pool();
-    expect_pairs(map, model);
   }
 }
 
 TYPED_TEST(MoreLogs, AreFreedWhenTheIndexIsDropped) {
-  using K = typename TypeParam::first_type;
-  using V = typename TypeParam::second_type;
+  using K = typename TypeParam::Key;
+  using V = typename TypeParam::Value;
   TestMap<K, V> map(kGrowing);
   map.drop();
   const Number empty = map.allocated();
   for (Number i = 0; i < 1500; ++i) {
-    map->insert_ahead(datum_of<K>(i), datum_of<V>(i));
-    if (i % 3 == 0) map->insert_ahead(datum_of<K>(i / 2), datum_of<V>(i + 7));
+    map->insert_ahead(datum<K>(i), datum<V>(i));
+    if (i % 3 == 0) map->insert_ahead(datum<K>(i / 2), datum<V>(i + 7));
   }
   EXPECT_GE(TestAccess::log_set(*map).count(), 64u);
   map.drop();

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "index/common/test_stress.h"
 #include "index/elimda/test_map.h"
 #include "util/random.h"
 
@@ -18,85 +19,12 @@ using Number = std::uint64_t;
 
 constexpr unsigned kThreads = 4;
 
-/// Each thread has its own keys, interleaved with the others', and knows what it has written.
-TEST(ElimDaStress, ThreadsSeeTheirOwnWrites) {
-  constexpr Number kKeys = 300, kSteps = 20000;
-  TestMap<Number, Number> map;
-  std::array<std::map<Number, Number>, kThreads> models;
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        util::Random random(t + 1);
-        auto& model = models[t];
-        for (Number step = 0; step < kSteps; ++step) {
-          const Number key = random.below(kKeys) * kThreads + t;
-          const bool there = model.contains(key);
-          switch (random.below(6)) {
-            case 0:
-              map->put(key, step);
-              model[key] = step;
-              break;
-            case 1:
-              EXPECT_EQ(map->insert(key, step), !there);
-              model.emplace(key, step);
-              break;
-            case 2:
-              map->insert_ahead(key, step);
-              model.emplace(key, step);
-              break;
-            case 3:
-              EXPECT_EQ(map->update(key, step), there);
-              if (there) model[key] = step;
-              break;
-            case 4:
-              EXPECT_EQ(map->erase(key), there);
-              model.erase(key);
-              break;
-            default: break;
-          }
-          const auto known = model.find(key);
-          const auto found = map->get(key);
-          ASSERT_EQ(found.has_value(), known != model.end());
-          if (found) {
-            ASSERT_EQ(*found, known->second);
-          }
-        }
-      });
-    }
-  }
-  std::map<Number, Number> expected;
-  for (const auto& model : models) expected.insert(model.begin(), model.end());
-  expect_pairs(map, expected);
-  map.expect_sound_pool();
-  expect_pairs(map, expected);
-}
+TEST(ElimDaStress, Numbers) { StressRun<TestMap<Number, Number>, Number>().run(); }
+TEST(ElimDaStress, Strings) { StressRun<TestMap<std::string, Number>, std::string>().run(); }
 
-/// All threads insert the same keys and erase them again: each insert that returns true has one
-/// erase.
 TEST(ElimDaStress, OneOfSeveralInsertsWins) {
-  constexpr Number kRounds = 20000, kShared = 8;
   TestMap<Number, Number> map;
-  std::array<std::atomic<std::int64_t>, kShared> there{};
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        util::Random random(t + 1);
-        for (Number i = 0; i < kRounds; ++i) {
-          const Number key = random.below(kShared);
-          if (random.one_in(2)) {
-            if (map->insert(key, i)) there[key].fetch_add(1);
-          } else {
-            if (map->erase(key)) there[key].fetch_sub(1);
-          }
-        }
-      });
-    }
-  }
-  for (Number key = 0; key < kShared; ++key)
-    EXPECT_EQ(there[key].load(), map->contains(key) ? 1 : 0) << key;
-  map.expect_sound_pool();
+  one_of_several_inserts_wins(map, kEightKeys);
 }
 
 /// Keys that are there all the time are found, with their first values, while others come, and with

@@ -52,6 +52,8 @@ template <class K, class V>
 class TestMap : public TestPool<TestMap<K, V>> {
  public:
   using TestPool<TestMap>::core;
+  static constexpr bool kUnordered = true;
+  static constexpr bool kInsertsAhead = true;
 
   explicit TestMap(const Shape& shape = kSmall, bool in_background = false) : shape_(shape) {
     if (shape_.seed == 0) shape_.seed = kTestSeed;
@@ -95,22 +97,5 @@ class TestMap : public TestPool<TestMap<K, V>> {
   std::optional<Map<K, V>> map_;
   pm::Offset root_ = pm::kNull;
 };
-
-/// The map shows the pairs of the model, finds them and counts them.
-template <class M, class Model>
-void expect_pairs(M& map, const Model& model) {
-  Model found;
-  map->for_each([&](auto key, auto value) {
-    EXPECT_TRUE(found.emplace(key, value).second) << "shown twice";
-    return true;
-  });
-  EXPECT_EQ(found, model);
-  EXPECT_EQ(map->size(), model.size());
-  for (const auto& [key, value] : model) {
-    const auto got = map->get(key);
-    ASSERT_TRUE(got.has_value());
-    EXPECT_EQ(*got, value);
-  }
-}
 
 }  // namespace perdix::detail::index::elimda

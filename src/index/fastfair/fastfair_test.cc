@@ -43,42 +43,6 @@ TEST(FastFairTree, OtherLoadsFillAtLeastHalf) {
   }
 }
 
-TEST(FastFairTree, MixedOperationsOnHighTrees) {
-  std::mt19937_64 random(2);
-  Numbers numbers(kLow);
-  Strings strings(kLow);
-  std::map<std::uint64_t, std::uint64_t> model;
-  std::map<std::string, std::string> text_model;
-  for (unsigned round = 0; round < 40; ++round) {
-    const bool grow = round % 4 < 2;
-    for (unsigned i = 0; i < 100; ++i) {
-      const std::uint64_t key = random() % 600 * 31;
-      if (random() % 4 == 0 ? !grow : grow) {
-        EXPECT_EQ(numbers->insert(key, i), model.emplace(key, i).second);
-        EXPECT_EQ(strings->insert(text_of(key), text_of(i)),
-                  text_model.emplace(text_of(key), text_of(i)).second);
-      } else {
-        EXPECT_EQ(numbers->erase(key), model.erase(key) > 0);
-        EXPECT_EQ(strings->erase(text_of(key)), text_model.erase(text_of(key)) > 0);
-      }
-    }
-    if (round % 10 == 9) {
-      numbers.reopen();
-      strings.reopen();
-    }
-    expect_same(numbers, model);
-    expect_same(strings, text_model);
-    numbers.expect_sound();
-    strings.expect_sound();
-  }
-  EXPECT_GE(numbers.height(), 3u);
-  numbers.expect_sound_pool();
-  strings.expect_sound_pool();
-  strings.drop();
-  EXPECT_EQ(strings->size(), 0u);
-  strings.expect_sound_pool();
-}
-
 TEST(FastFairTree, EmptiedNodesAreFreed) {
   std::mt19937_64 random(3);
   for (const unsigned fanout : {kLow, kCapacity}) {

@@ -498,35 +498,5 @@ TEST(NbTreeOpening, SortsAnchorsHoweverTheirBoundsAreSpread) {
   }
 }
 
-TEST(NbTreeDrop, FreesEverything) {
-  Strings tree;
-  const std::uint64_t before = tree.allocated();
-  for (int i = 0; i < 5000; ++i) tree->put(std::to_string(i * 7), std::string(i % 50, 'v'));
-  for (int i = 0; i < 5000; i += 3) tree->erase(std::to_string(i * 7));
-  tree.drop();
-  EXPECT_EQ(tree.allocated(), before);
-  tree.expect_sound_pool();
-}
-
-TEST(NbTreeStrings, MixedOperations) {
-  Strings tree;
-  std::map<std::string, std::string> model;
-  std::mt19937_64 random(2);
-  for (int step = 0; step < 30000; ++step) {
-    const std::uint64_t i = random() % 1500;
-    const std::string key = std::string(i % 5, 'p') + std::to_string(i);
-    if (random() % 3 == 0) {
-      EXPECT_EQ(tree->erase(key), model.erase(key) > 0);
-    } else {
-      const std::string value(random() % 30, static_cast<char>('a' + step % 26));
-      tree->put(key, value);
-      model[key] = value;
-    }
-    if (step % 5000 == 0) tree.reopen();
-  }
-  expect_same(tree, model);
-  tree.expect_sound_pool();
-}
-
 }  // namespace
 }  // namespace perdix::detail::index::nbtree

@@ -1,6 +1,4 @@
 // Many threads in one list: nodes come and go between others that do.
-#include <array>
-#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -54,32 +52,10 @@ TEST(SkipListStress, ScansBesideWriters) {
   list.expect_sound_pool();
 }
 
-/// All threads insert keys of high towers and erase them again: each insert that returns true has
-/// one erase, and no level keeps a node that is gone.
+/// With keys of high towers: no level keeps a node that is gone.
 void one_of_several_inserts_wins(const SkipListOptions& options) {
-  constexpr Number kRounds = 20000, kShared = 12;
   Numbers list(options);
-  const std::vector<Number> keys = keys_of_height(4, kShared);
-  std::array<std::atomic<std::int64_t>, kShared> there{};
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        util::Random random(t + 1);
-        for (Number i = 0; i < kRounds; ++i) {
-          const Number key = random.below(kShared);
-          if (random.one_in(2)) {
-            if (list->insert(keys[key], i)) there[key].fetch_add(1);
-          } else if (list->erase(keys[key])) {
-            there[key].fetch_sub(1);
-          }
-        }
-      });
-    }
-  }
-  for (Number key = 0; key < kShared; ++key)
-    EXPECT_EQ(there[key].load(), list->contains(keys[key]) ? 1 : 0) << key;
-  list.expect_sound_pool();
+  index::one_of_several_inserts_wins(list, keys_of_height(4, 12));
 }
 
 TEST(SkipListStress, OneOfSeveralInsertsWins) { one_of_several_inserts_wins({}); }
