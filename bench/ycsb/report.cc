@@ -81,8 +81,8 @@ Figure sizes_of(const Group& group) {
   using enum Unit;
   return group.figure(
       " memory", "memory",
-      {{"DRAM of a pair", bytes},
-       {"stored of a pair", bytes},
+      {{"DRAM a pair", bytes},
+       {"stored a pair", bytes},
        {"DRAM", size},
        {"DRAM (RSS)", size},
        {"stored", size},
