@@ -38,7 +38,7 @@ BUGS = [
         "cceh: the former slot of a displaced pair keeps it",
         CCEH_PAIRS,
         "pm().store(from.key, 0)",
-        CCEH_UNIT,
+        CCEH,
     ),
     drop(
         "cceh: the former slot of a displaced pair is not flushed",
