@@ -160,11 +160,11 @@ TEST_F(LogDamage, AChainThatLeadsBackToItselfEnds) {
   EXPECT_EQ(records, kStripes * kRingSize / sizeof(Record));
 }
 
-TEST_F(LogDamage, DestroyingRefusesWordsThatOwnNothing) {
+TEST_F(LogDamage, ADropRefusesWordsThatOwnNothing) {
   fixture_.open_log();
   header().stripes[7].segments[9] = fixture_.word() + 64;
   expect_error(Errc::corrupt, "the log of an index is damaged",
-               [this] { destroy(fixture_.pool(), fixture_.word()); });
+               [this] { drop(fixture_.pool(), fixture_.word()); });
 }
 
 TEST_F(LogDamage, AnyBytesAnywhere) {

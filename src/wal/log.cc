@@ -117,12 +117,6 @@ void for_each_owner(pool::PoolCore& pool, std::uint64_t& header_word,
   visit(header_word, sizeof(Header));
 }
 
-void destroy(pool::PoolCore& pool, std::uint64_t& header_word) {
-  if (pm::load(header_word) == pm::kNull) return;
-  for_each_owner(pool, header_word,
-                 [&](std::uint64_t& word, std::uint64_t) { free_from(pool, word); });
-}
-
 // --- Writers -------------------------------------------------------------------------------------
 
 /// find_tail() if the thread's own tail is locked or has too little room: takes the next stripe

@@ -400,12 +400,9 @@ class Log {
 
 /// Calls visit(word, bytes) for each word that leads to a block of a log, which has room for so
 /// many bytes at least: the word of its header, which is not 0, last. `visit` may free the block
-/// and clear the word. Throws Errc::corrupt.
+/// and clear the word: after a crash in the middle of that it can be called again, and is the only
+/// thing that may be done with the log. Throws Errc::corrupt.
 void for_each_owner(pool::PoolCore& pool, std::uint64_t& header_word,
                     const std::function<void(std::uint64_t& word, std::uint64_t bytes)>& visit);
-
-/// Frees a log, then makes the word that holds its offset 0. After a crash in the middle it can be
-/// called again; it is the only thing that may be done with the log then. Throws Errc::corrupt.
-void destroy(pool::PoolCore& pool, std::uint64_t& header_word);
 
 }  // namespace perdix::detail::wal

@@ -184,7 +184,7 @@ TEST(Log, RecordsOfAnotherLogDontPass) {
   const Position first = fixture.chain(7).first.load();
   const std::vector<Record> records(&fixture.record_at(first), &fixture.record_at(first) + 10);
   fixture.open_log();
-  destroy(fixture.pool(), fixture.word());
+  drop(fixture.pool(), fixture.word());
   fixture.create_log();
   fixture.open_log();
   fixture.log().go_to(stripe_of_position(first));

@@ -425,10 +425,10 @@ TEST(LogSpace, DestroyFreesEverything) {
   for (Owner owner = 1; owner < 5000; ++owner) fixture.put(owner, owner, owner);
   EXPECT_GT(fixture.log().pm_bytes(), 6 * kSegmentSize);
   fixture.open_log();
-  destroy(fixture.pool(), fixture.word());
+  drop(fixture.pool(), fixture.word());
   EXPECT_EQ(fixture.word(), 0u);
   EXPECT_EQ(pool::allocated_blocks(fixture.pool()), std::vector<pm::Offset>{});
-  destroy(fixture.pool(), fixture.word());  // once more is nothing
+  drop(fixture.pool(), fixture.word());  // once more is nothing
   fixture.create_log();
   fixture.open_log();
   EXPECT_EQ(fixture.log().appended(), 0u);
@@ -443,7 +443,7 @@ TEST(LogSpace, ResumesAnInterruptedDestruction) {
   Header& header = fixture.header();
   free_from(fixture.pool(), header.checkpoint);
   free_from(fixture.pool(), header.stripes[stripe_of_position(head)].segments[1]);
-  destroy(fixture.pool(), fixture.word());
+  drop(fixture.pool(), fixture.word());
   EXPECT_EQ(pool::allocated_blocks(fixture.pool()), std::vector<pm::Offset>{});
 }
 

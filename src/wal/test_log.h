@@ -13,6 +13,7 @@
 
 #include "pool/test_pool.h"
 #include "wal/log.h"
+#include "wal/owned_block.h"
 
 namespace perdix::detail::wal {
 
@@ -27,6 +28,13 @@ inline std::vector<Owner> first_owners(std::size_t count) {
   std::vector<Owner> owners(count);
   std::iota(owners.begin(), owners.end(), Owner{1});
   return owners;
+}
+
+/// As an index that is dropped does with its log.
+inline void drop(pool::PoolCore& pool, std::uint64_t& header_word) {
+  if (pm::load(header_word) == pm::kNull) return;
+  for_each_owner(pool, header_word,
+                 [&](std::uint64_t& word, std::uint64_t) { free_from(pool, word); });
 }
 
 class Fixture {

@@ -14,6 +14,7 @@
 #include "testing/subjects/pool_blocks.h"
 #include "testing/subjects/pool_medium.h"
 #include "wal/log.h"
+#include "wal/owned_block.h"
 
 namespace perdix::testing {
 namespace {
@@ -171,7 +172,11 @@ class OpenedWal final : public Opened {
 
   /// Goes on where a crash interrupted it.
   void replace_log() {
-    detail::wal::destroy(*core_, root_->log);
+    if (detail::pm::load(root_->log) != detail::pm::kNull) {
+      detail::wal::for_each_owner(*core_, root_->log, [&](std::uint64_t& word, std::uint64_t) {
+        detail::wal::free_from(*core_, word);
+      });
+    }
     make_log();
     core_->pm().publish(root_->replacing, 0);  // only now there is a log that can be opened
   }
