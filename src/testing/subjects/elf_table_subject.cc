@@ -125,20 +125,13 @@ class OpenedTable final : public Opened {
 
   /// Another thread may be compacting.
   void fold() {
-    try {
-      table_->compact();
-    } catch (const Error& error) {
-      if (error.code() != Errc::in_use) throw;
-    }
+    unless_in_use([&] { table_->compact(); });
   }
 
   /// The table goes, and an empty one takes its name. True if rows went with it.
   bool drop() {
     const bool changes = table_->size() > 0;
-    table_.reset();
-    pool_.drop("t");
-    settle(*pool_.core());
-    open();
+    drop_and_open(pool_, table_, [&] { open(); });
     return changes;
   }
 

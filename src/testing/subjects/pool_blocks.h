@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include <perdix/error.h>
+#include <perdix/pool.h>
 
 #include "alloc/calloc.h"
 #include "epoch/reclaimer.h"
@@ -50,6 +54,25 @@ Root& root_of(detail::pool::PoolCore& core, detail::pool::IndexHandle& handle) {
     });
   }
   return *core.at<Root>(handle.root());
+}
+
+/// The index "t" goes, and `open()` makes an empty one of that name. `table` has it.
+template <class Table, class Open>
+void drop_and_open(Pool& pool, std::optional<Table>& table, Open open) {
+  table.reset();
+  pool.drop("t");
+  settle(*pool.core());
+  open();
+}
+
+/// call(), unless another thread is in one that excludes it.
+template <class Call>
+void unless_in_use(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (error.code() != Errc::in_use) throw;
+  }
 }
 
 /// A problem unless exactly the blocks in use, each once, are allocated.
