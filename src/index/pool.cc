@@ -93,6 +93,11 @@ void check_index(detail::pool::PoolCore& core, const IndexInfo& info, CheckRepor
           "index '{}' needs space to be opened: it was not checked ({})", info.name, error.what()));
       return;
     }
+    if (error.code() == Errc::older_format) {  // which may be sound
+      report.unknown.push_back(
+          fmt::format("index '{}' was not checked: {}", info.name, error.what()));
+      return;
+    }
     add_problem(report, fmt::format("index '{}': {}", info.name, error.what()));
   }
 }

@@ -366,6 +366,10 @@ TYPED_TEST(CcehTest, AnIndexOfAFormerFormatIsRefusedAndCanBeDropped) {
     for (Number i = 0; i < 500; ++i) map->put(datum<K>(i), datum<V>(i));
     map.root().magic = magic;
     testing_files::expect_error(Errc::older_format, "earlier release", [&] { map.reopen_index(); });
+    const CheckReport report = map.check_pool();
+    EXPECT_EQ(report.problems, std::vector<std::string>()) << "it is not damaged";
+    ASSERT_EQ(report.unknown.size(), 1u);
+    EXPECT_NE(report.unknown[0].find("index 't' was not checked"), std::string::npos);
     map.drop();  // and makes a new one
     EXPECT_EQ(map.allocated(), empty);
     EXPECT_EQ(map->size(), 0u);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include <perdix/error.h>
 
 #include "index/cceh/options.h"
@@ -61,8 +63,10 @@ Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
   Root& root = checked_root(pool, pm::load(word));
   if (pm::load(root.magic) == Root::kMagic) return root;
   throw Error(Errc::older_format,
-              "cceh: the index has the format of an earlier release, which is not read any more; "
-              "dump it by that release and load it into a new index");
+              fmt::format("{}: an index of the engine 'cceh' has the format of an earlier release, "
+                          "which is not read any more: dump it by that release, and load it into "
+                          "a new index",
+                          pool.path().string()));
 }
 
 Root& checked_root(pool::PoolCore& pool, pm::Offset offset) {

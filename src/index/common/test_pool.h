@@ -63,6 +63,9 @@ class TestPool {
     self().open();
   }
 
+  /// Of a pool whose index is closed, as that could not be opened.
+  CheckReport check_pool() { return pool_.check(); }
+
   void drop() {
     self().close();
     pool_.drop("t");
