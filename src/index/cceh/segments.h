@@ -47,8 +47,9 @@ class NearSlots {
 
   Pair& operator[](unsigned i) const { return lines_[i / kBucketPairs][i % kBucketPairs]; }
 
-  /// Bit i is set if tell(key word of slot i) is true. Without a branch of its own: both lines are
-  /// on their way from memory together, and no guess is wrong.
+  /// Bit i is set if tell(key word of slot i) is true. Unrolled and without a branch of its own:
+  /// both lines are on their way from memory together, no guess is wrong, and the next lookup finds
+  /// room in the processor meanwhile.
   template <class Tell>
   [[gnu::always_inline]] inline unsigned where(Tell tell) const {
     unsigned bits = 0;
@@ -194,6 +195,7 @@ class Segments {
       slots.free = &root_.zero;
       return slots;
     }
+    // Slots of pairs that do not count only where none is empty: to find them hashes eight keys.
     const NearSlots both = near(entry, hash);
     slots.free = both.free_slot(both.where([](Word word) { return word != 0; }));
     if (slots.free == nullptr) slots.free = both.free_slot(taken(both, range));

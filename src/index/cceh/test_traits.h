@@ -29,10 +29,11 @@ struct TestTraits {
   // Eight buckets, 32 slots; halves are rewritten from a depth of three on.
   static constexpr EngineTraits kTraits = {
       .engine = kEngineName,
-      .full = 26,  // the four buckets of some key are full, mostly
+      .full =
+          31,  // both buckets of one key in two are full, and no pair of them has room elsewhere
       .most = 32,
       .joinable = 8,  // segments are joined when they are empty, and the pool is full
-      .fills = {0, 3, 7, 16, 20, 26, 32, 64, 90, 130, 180},
+      .fills = {0, 3, 7, 16, 24, 30, 31, 64, 90, 130, 180},
       .crowds = alike,
       .uses_background = false,
       .magic = "CCEHSEG1",
