@@ -45,8 +45,10 @@ struct CcehOptions {
 /// segment, which a split holds for as long as it copies half of it. Writers to different segments
 /// do not wait for each other.
 ///
-/// Cost: get() reads two words of the directory and one to four adjacent lines of a segment, four
-/// if the key is absent, and the lines of strings. An insert or update of integers writes one line.
+/// Cost: get() reads two words of the directory and two lines of a segment, both at once, and the
+/// lines of strings. An insert or update of integers writes one line; one insert of sixteen moves
+/// another pair, which writes two more lines and a record. A segment is split when about 0.86 of
+/// its slots are full.
 /// The first size() that runs without concurrent writers counts all pairs; later calls cost
 /// nothing. stats() reads the whole index. for_each() shows each segment as it was at one instant
 /// (or as much of a segment as it copies in one step).

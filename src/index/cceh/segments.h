@@ -195,10 +195,8 @@ class Segments {
       slots.free = &root_.zero;
       return slots;
     }
-    // Slots of pairs that do not count only where none is empty: to find them hashes eight keys.
     const NearSlots both = near(entry, hash);
-    slots.free = both.free_slot(both.where([](Word word) { return word != 0; }));
-    if (slots.free == nullptr) slots.free = both.free_slot(taken(both, range));
+    slots.free = both.free_slot(taken(both, range));
     if (slots.free != nullptr) return slots;
     for (Pair& pair : overflow_of(entry)) {
       if (counts(pm::load(pair.key), range)) continue;
