@@ -151,9 +151,8 @@ BUGS = [
     drop(
         "cceh: a lookup does not ask the directory again behind the version",
         CCEH_ROUTER,
-        "if (!directory_.current(route))",
+        "if (!directory_.current(found))",
         CCEH_SCHEDULES,
-        after="SeenSegment look(KeyHash",
     ),
     # --- Moved pairs ---
     Bug(
