@@ -16,8 +16,6 @@
 namespace perdix::detail::pm {
 namespace {
 
-constexpr std::uint64_t kSector = 512;
-
 struct BatchHeader {
   std::uint64_t epoch;
   std::uint64_t sequence;  // from 0 in each epoch
@@ -48,6 +46,13 @@ std::uint64_t new_epoch(std::uint64_t last) noexcept {
   const bool random = ::getrandom(&epoch, sizeof epoch, GRND_NONBLOCK) == sizeof epoch;
   if (!random) epoch = last + 1;  // a kernel that has just started, or is older than 3.17
   return epoch != last && epoch != 0 ? epoch : last + 2;
+}
+
+/// Begins an epoch, durably. Returns 0 or an errno.
+int write_epoch(const JournalPlace& place, SyncDevice& device, std::uint64_t epoch) noexcept {
+  JournalPage page;
+  std::memcpy(page.bytes.data(), &epoch, sizeof epoch);
+  return device.write(place.base + place.area, page.bytes.data(), sizeof page);
 }
 
 /// The checksum of a batch, computed while its field `checksum` is 0.
@@ -116,7 +121,7 @@ std::vector<BatchView> find_batches(const JournalPlace& place) {
     std::memcpy(copy.data(), &header, sizeof header);
     if (checksum != checksum_of(copy.data(), bytes)) break;
     found.push_back(batch);
-    at += whole(bytes, kSector);
+    at += whole(bytes, kSyncSector);
   }
   return found;
 }
@@ -147,13 +152,11 @@ bool is_allowed(const JournalPlace& place, std::uint64_t pool_size, BatchView ba
                                          path));
 }
 
-void sync_or_throw(SyncDevice& device, std::byte* begin, std::size_t bytes,
-                   const std::string& path) {
-  if (const int error = device.sync(begin, bytes); error != 0) {
-    throw Error(Errc::io_error, fmt::format("pool '{}' could not be repaired: {}; check the device "
-                                            "and open it again",
-                                            path, std::strerror(error)));
-  }
+void throw_if(int error, const std::string& path) {
+  if (error == 0) return;
+  throw Error(Errc::io_error, fmt::format("pool '{}' could not be repaired: {}; check the device "
+                                          "and open it again",
+                                          path, std::strerror(error)));
 }
 
 }  // namespace
@@ -173,8 +176,9 @@ Journal::Journal(const JournalPlace& place, SyncDevice& device)
     : place_(place), device_(device), epoch_(epoch_of(place)), position_(kSyncPage) {
   lines_.reserve(kMaxBatchLines);
   revoked_.reserve(2 * kMaxBatchRevoked);
-  batch_.resize(whole(bytes_of(kMaxBatchLines, kMaxBatchRevoked), kSector));
-  assert(kSyncPage + batch_.size() <= place.bytes);
+  constexpr std::size_t kBytes = whole(bytes_of(kMaxBatchLines, kMaxBatchRevoked), kSyncPage);
+  pages_.resize(kBytes / kSyncPage);
+  assert(kSyncPage + kBytes <= place.bytes);
 }
 
 int Journal::start() noexcept {
@@ -183,26 +187,23 @@ int Journal::start() noexcept {
   sequence_ = 0;
   begin_ = ~Offset{0};
   end_ = 0;
-  __atomic_store_n(&epoch_of(place_), epoch_, __ATOMIC_RELEASE);
-  return device_.sync(place_.base + place_.area, kSyncPage);
+  return write_epoch(place_, device_, epoch_);
 }
 
 int Journal::append(const SyncRequest* group) noexcept {
   collect(group);
   if (lines_.empty() && revoked_.empty()) return 0;
-  const std::size_t bytes = whole(bytes_of(lines_.size(), revoked_.size() / 2), kSector);
+  const std::size_t bytes = whole(bytes_of(lines_.size(), revoked_.size() / 2), kSyncSector);
   if (bytes > place_.bytes - position_) {
     // Before this batch is made: what it holds must not be older than what is in its place.
     if (const int error = checkpoint(); error != 0) return error;
   }
   if (const int error = sync_long_ranges(group); error != 0) return error;
   build(group);
-  std::byte* const area = place_.base + place_.area;
-  std::memcpy(area + position_, batch_.data(), bytes);
-  const std::uint64_t begin = position_ / kSyncPage * kSyncPage;
+  std::byte* const to = place_.base + place_.area + position_;
   position_ += bytes;
   ++sequence_;
-  return device_.sync(area + begin, whole(position_, kSyncPage) - begin);
+  return device_.write(to, batch(), bytes);
 }
 
 /// Sets lines_ to the lines of the batch, each once and ascending, and revoked_ to what it revokes.
@@ -241,7 +242,8 @@ int Journal::sync_long_ranges(const SyncRequest* group) noexcept {
   return 0;
 }
 
-/// Fills batch_: the lines as they are now, with the changes of the commits already made in them.
+/// Makes the batch in pages_: the lines as they are now, with the changes of the commits already
+/// made in them.
 void Journal::build(const SyncRequest* group) noexcept {
   BatchHeader header{};
   header.epoch = epoch_;
@@ -253,18 +255,18 @@ void Journal::build(const SyncRequest* group) noexcept {
     end_ = std::max(end_, lines_.back() + kLineSize);
   }
   const std::size_t bytes = bytes_of(header.lines, header.revoked);
-  std::byte* const offsets = batch_.data() + sizeof header;
+  std::byte* const offsets = batch() + sizeof header;
   std::byte* const ranges = offsets + lines_.size() * sizeof(Offset);
   std::byte* const images = ranges + revoked_.size() * sizeof(Offset);
-  std::memcpy(batch_.data(), &header, sizeof header);
+  std::memcpy(batch(), &header, sizeof header);
   std::memcpy(offsets, lines_.data(), lines_.size() * sizeof(Offset));
   std::memcpy(ranges, revoked_.data(), revoked_.size() * sizeof(Offset));
   for (std::size_t i = 0; i < lines_.size(); ++i)
     read_line(place_.base + lines_[i], images + i * kLineSize);
   overlay(group, images);
-  std::memset(batch_.data() + bytes, 0, whole(bytes, kSector) - bytes);
-  header.checksum = checksum_of(batch_.data(), bytes);
-  std::memcpy(batch_.data(), &header, sizeof header);
+  std::memset(batch() + bytes, 0, whole(bytes, kSyncSector) - bytes);
+  header.checksum = checksum_of(batch(), bytes);
+  std::memcpy(batch(), &header, sizeof header);
 }
 
 void Journal::overlay(const SyncRequest* group, std::byte* images) const noexcept {
@@ -372,11 +374,9 @@ void Replay::apply() {
 void Replay::finish(SyncDevice& device) {
   if (batches_->empty()) return;
   before_.clear();
-  sync_or_throw(device, place_.base, pool_size_, path_);
+  throw_if(device.sync(place_.base, pool_size_), path_);
   // Only now: until here the batches are needed, and may be replayed once more.
-  std::uint64_t& epoch = epoch_of(place_);
-  __atomic_store_n(&epoch, new_epoch(epoch), __ATOMIC_RELEASE);
-  sync_or_throw(device, place_.base + place_.area, kSyncPage, path_);
+  throw_if(write_epoch(place_, device, new_epoch(epoch_of(place_))), path_);
 }
 
 }  // namespace perdix::detail::pm

@@ -6,6 +6,7 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -59,6 +60,12 @@ bool is_there(std::uint64_t id) noexcept {
 }
 
 }  // namespace
+
+int SyncDevice::write(void* to, const std::byte* from, std::size_t bytes) noexcept {
+  std::memcpy(to, from, bytes);
+  const MemoryRange pages = whole(range_of(to, bytes), kSyncPage);
+  return sync(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin);
+}
 
 int KernelSync::sync(void* begin, std::size_t bytes) noexcept {
   return ::msync(begin, bytes, MS_SYNC) == 0 ? 0 : errno;
@@ -114,28 +121,30 @@ void PageSync::commit(std::span<const Change> changes) noexcept {
 
 void PageSync::submit(SyncRequest& request) noexcept {
   const util::NotCancelled not_cancelled;
-  std::unique_lock lock(mutex_);
+  if (enqueue(request)) lead();
+  while (request.turn.wait() == Turn::Kind::lead) lead();
+}
+
+/// Returns whether the caller has the lead.
+bool PageSync::enqueue(SyncRequest& request) noexcept {
+  const std::lock_guard lock(mutex_);
   *last_ = &request;
   last_ = &request.next;
   ++waiting_;
-  while (!request.done) {
-    if (leading_ || alone_ > 0) {
-      synced_.wait(lock);
-    } else {
-      lead(lock);
-    }
-  }
+  if (leading_ || alone_ > 0) return false;
+  return leading_ = true;
 }
 
-/// Serves waiting requests, and what store_for_all() has noted, by one sync. `lock` holds mutex_
-/// when this is called and when it returns, but not during the sync.
-void PageSync::lead(std::unique_lock<std::mutex>& lock) noexcept {
-  leading_ = true;
+/// Serves waiting requests, and what store_for_all() has noted, by one sync, and hands the lead on.
+/// The caller has the lead.
+void PageSync::lead() noexcept {
+  std::unique_lock lock(mutex_);
   wait_for_others(lock);
   SyncRequest* const group = take_group();
   const PageNotes::Ranges for_all = for_all_;
-  const SyncRequest all{
-      .ranges = {for_all.data(), std::exchange(for_all_count_, 0)}, .changes = {}, .next = group};
+  SyncRequest all;
+  all.ranges = {for_all.data(), std::exchange(for_all_count_, 0)};
+  all.next = group;
   lock.unlock();
   if (!failed()) {
     if (const int error = write(&all); error != 0) fail(error);
@@ -144,14 +153,25 @@ void PageSync::lead(std::unique_lock<std::mutex>& lock) noexcept {
     make_all(request->changes);
   }
   lock.lock();
+  expected_ = group_size_ + waiting_;
+  hand_on(lock);
   for (SyncRequest* request = group; request != nullptr;) {
     SyncRequest* const next = request->next;  // a request is gone once it is done
-    request->done = true;
+    request->turn.give(Turn::Kind::done);
     request = next;
   }
-  expected_ = group_size_ + waiting_;
-  leading_ = false;
-  synced_.notify_all();
+}
+
+/// Passes the lead, or the turn in alone(), to the next thread, and unlocks: before the threads are
+/// woken that this sync has served, so that the next sync begins meanwhile.
+void PageSync::hand_on(std::unique_lock<std::mutex>& lock) noexcept {
+  leading_ = alone_ == 0 && first_ != nullptr;
+  // It stays in the queue until it is served, which is the work of who has the lead: itself.
+  SyncRequest* const heir = leading_ ? first_ : nullptr;
+  const bool wake_alone = alone_ > 0;
+  lock.unlock();
+  if (heir != nullptr) heir->turn.give(Turn::Kind::lead);
+  if (wake_alone) free_to_sync_.notify_one();
 }
 
 /// Yields until as many requests wait as the last sync served or met. The threads of that group
@@ -223,21 +243,21 @@ int PageSync::sync_pages(MemoryRange range) noexcept {
   return device_.sync(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin);
 }
 
-/// Calls sync() while no other sync runs. The call goes before all groups whose sync has not begun:
-/// otherwise a stream of groups could delay it without end. `sync` throws nothing.
+/// Calls sync() while no other sync runs. The call goes before all groups but that of the thread
+/// that has the lead: otherwise a stream of groups could delay it without end. `sync` throws
+/// nothing.
 template <class Sync>
 void PageSync::alone(const Sync& sync) {
   const util::NotCancelled not_cancelled;
   std::unique_lock lock(mutex_);
   ++alone_;
-  synced_.wait(lock, [this] { return !leading_; });
+  free_to_sync_.wait(lock, [this] { return !leading_; });
   leading_ = true;
   lock.unlock();
   sync();
   lock.lock();
   --alone_;
-  leading_ = false;
-  synced_.notify_all();
+  hand_on(lock);
 }
 
 /// Like alone(), for a sync() that returns 0 or an errno. Does nothing if a sync has failed before.

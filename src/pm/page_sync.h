@@ -7,9 +7,10 @@
 //
 // A thread that comes to a fence enqueues its request. If no sync runs, the thread leads: it takes
 // all waiting requests, and one sync serves them. Threads that arrive during that sync wait for the
-// next one. Requests are served in their order. So a fence may have to wait for another thread of
-// the pool that leads a sync, even if that thread is suspended: in this domain no operation that
-// writes is lock-free.
+// next one, each by itself (pm/turn.h), and the leader hands the lead on to the first of them. So
+// a sync wakes the threads that it has served, and one more. Requests are served in their order. A
+// fence may have to wait for another thread of the pool that leads a sync, even if that thread is
+// suspended: in this domain no operation that writes is lock-free.
 //
 // With a journal (pm/journal.h) a sync writes the lines of all requests there, in one piece, and
 // the stores of their commits with them: see commit(). Without one, before a pool has its journal,
@@ -81,9 +82,12 @@ class PageSync {
   /// Syncs all of a file, its length included. Throws io_error if this or an earlier sync failed.
   void sync_file(File& file);
 
-  /// From now on syncs go to the journal. Called while no other thread syncs, and followed by
-  /// start_journal() before the superblock says that the journal counts.
-  void use_journal(const JournalPlace& place) { journal_.emplace(place, device_); }
+  /// From now on syncs go to the journal, which `device` writes, if it is not null; it outlives
+  /// this. Called while no other thread syncs, and followed by start_journal() before the
+  /// superblock says that the journal counts.
+  void use_journal(const JournalPlace& place, SyncDevice* device = nullptr) {
+    journal_.emplace(place, device == nullptr ? device_ : *device);
+  }
   /// Makes the journal empty, durably. See use_journal().
   void start_journal() noexcept;
 
@@ -106,7 +110,9 @@ class PageSync {
   template <class Sync>
   void sync_alone(const Sync& sync) noexcept;
   void submit(SyncRequest& request) noexcept;
-  void lead(std::unique_lock<std::mutex>& lock) noexcept;
+  bool enqueue(SyncRequest& request) noexcept;
+  void lead() noexcept;
+  void hand_on(std::unique_lock<std::mutex>& lock) noexcept;
   void wait_for_others(std::unique_lock<std::mutex>& lock) noexcept;
   SyncRequest* take_group() noexcept;
   int write(const SyncRequest* group) noexcept;
@@ -121,8 +127,8 @@ class PageSync {
   std::optional<Journal> journal_;
   std::atomic<int> error_{0};
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable synced_;
+  std::mutex mutex_;                      // guards what follows
+  std::condition_variable free_to_sync_;  // for threads in alone()
   SyncRequest* first_ = nullptr;
   SyncRequest** last_ = &first_;
   PageNotes::Ranges for_all_;  // the first for_all_count_
@@ -130,8 +136,8 @@ class PageSync {
   std::size_t waiting_ = 0;     // requests in the queue
   std::size_t group_size_ = 0;  // requests that the last sync served
   std::size_t expected_ = 0;    // these, and the requests that came while it ran
-  std::size_t alone_ = 0;       // threads in alone(); while there are any, no group is taken
-  bool leading_ = false;        // a thread leads, or syncs in alone()
+  std::size_t alone_ = 0;       // threads in alone(); while there are any, nobody gets the lead
+  bool leading_ = false;        // a thread has the lead, or syncs in alone()
 };
 
 }  // namespace perdix::detail::pm

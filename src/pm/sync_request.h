@@ -6,6 +6,7 @@
 
 #include "pm/change.h"
 #include "pm/page_notes.h"
+#include "pm/turn.h"
 
 namespace perdix::detail::pm {
 
@@ -14,7 +15,7 @@ struct SyncRequest {
   std::span<const MemoryRange> ranges;  // whole lines
   std::span<const Change> changes;      // made after the sync, as if they had been part of it
   SyncRequest* next = nullptr;
-  bool done = false;
+  Turn turn = {};
 };
 
 }  // namespace perdix::detail::pm

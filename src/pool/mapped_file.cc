@@ -113,6 +113,12 @@ pm::JournalPlace MappedFile::journal_place() const {
   return {base_, kJournalOffset, kPoolAreaSize - kJournalOffset, kDirectoryOffset};
 }
 
+void MappedFile::use_journal() {
+  if (decision_.domain != pm::Domain::page_cache) return;
+  journal_device_.emplace(file_, base_);
+  pm_->use_journal(journal_place(), &*journal_device_);
+}
+
 void MappedFile::fill(std::span<const pm::FileRange> used) {
   if (sparse_) file_.fill_holes(used);
 }
@@ -221,6 +227,7 @@ void MappedFile::close() noexcept {
     // Then the next opening cuts it off.
   }
   lock_.reset();
+  journal_device_.reset();
   file_.close();
 }
 

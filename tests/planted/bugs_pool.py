@@ -27,6 +27,10 @@ from bug import (
 ORIGIN = "src/pool/origin.cc"
 PAGE_SYNC = "src/pm/page_sync.cc"
 DURABILITY_UNIT = (unit("src/pool/pool_test", "DurabilityTest.*"),)
+FILE_SYNC = "src/pm/file_sync.cc"
+GROUP_UNIT = (unit("src/pm/pm_test", "GroupCommit.*"),)
+FILE_SYNC_UNIT = (unit("src/pm/pm_test", "FileSyncTest.*"),)
+FAILED_SYNC_UNIT = (unit("tests/health/failed_sync_test", "*"),)
 CANCELLATION_UNIT = (unit("src/pm/pm_test", "Cancellation.*"),)
 
 BUGS = [
@@ -228,5 +232,48 @@ BUGS = [
         "const util::NotCancelled not_cancelled",
         CANCELLATION_UNIT,
         after="void PageSync::alone(",
+    ),
+    # --- Syncs of an ordinary file ---
+    drop(
+        "disk: a sync begins while another one runs",
+        PAGE_SYNC,
+        "leading_ = true",
+        GROUP_UNIT,
+        after="free_to_sync_.wait",
+    ),
+    drop(
+        "disk: the stores of a commit are not made in memory",
+        PAGE_SYNC,
+        "make_all(request->changes)",
+        GROUP_UNIT,
+    ),
+    swap_part(
+        "disk: threads go on syncing when a sync has failed",
+        PAGE_SYNC,
+        "if (!failed())",
+        "!failed()",
+        "true",
+        GROUP_UNIT,
+        after="void PageSync::lead(",
+    ),
+    drop(
+        "disk: the journal is written to the file that got its descriptor's number",
+        FILE_SYNC,
+        "if (!descriptor.is_ours())",
+        FILE_SYNC_UNIT,
+    ),
+    drop_part(
+        "disk: no commit succeeds when the program has closed the journal's descriptor",
+        FILE_SYNC,
+        "return error == EINVAL",
+        " || error == EBADF",
+        FILE_SYNC_UNIT,
+    ),
+    Bug(
+        "disk: a batch of the journal is not on the device when its threads go on",
+        FILE_SYNC,
+        "O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC",
+        "O_RDWR | O_DIRECT | ({planted} ? 0 : O_DSYNC) | O_CLOEXEC",
+        FAILED_SYNC_UNIT,
     ),
 ]
