@@ -149,6 +149,14 @@ TEST_F(BadFile, UnknownFeature) {
   expect_refused(Errc::newer_format, "0x8000000000000000");
 }
 
+/// A release that does not know such blocks refuses the pool from then on.
+TEST_F(BadFile, APoolOfBeforePairBlocksHasThemWhenItWasOpened) {
+  make_pool(path_);
+  edit_superblock(path_, [](Superblock& s) { s.features &= ~kPairBlocks; });
+  PoolCore::open(path_, small_options())->close();
+  for (int copy : {0, 1}) EXPECT_NE(read_copy(path_, copy).features & kPairBlocks, 0u) << copy;
+}
+
 TEST_F(BadFile, SuperblockThatContradictsItself) {
   make_pool(path_);
   const Superblock good = read_copy(path_, 0);

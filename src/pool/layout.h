@@ -44,7 +44,10 @@ inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::uint64_t kHasJournal = 1;
 /// The pool holds addresses of memory inside it, so it is mapped at `address` and nowhere else.
 inline constexpr std::uint64_t kFixedAddress = 2;
-inline constexpr std::uint64_t kKnownFeatures = kHasJournal | kFixedAddress;
+/// A value may lie in the block of its key (index/common/codec.h). From the first opening on by a
+/// release that writes such blocks: one that does not know them would free a value by itself.
+inline constexpr std::uint64_t kPairBlocks = 4;
+inline constexpr std::uint64_t kKnownFeatures = kHasJournal | kFixedAddress | kPairBlocks;
 
 /// The unit of Superblock::address.
 inline constexpr std::uint64_t kAddressUnit = std::uint64_t{2} << 20;

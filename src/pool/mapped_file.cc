@@ -152,7 +152,8 @@ void MappedFile::set_opened(Superblock& superblock) const {
   superblock.durability = static_cast<std::uint8_t>(decision_.durability);
   superblock.requested_durability = static_cast<std::uint8_t>(requested_);
   superblock.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
-  superblock.features &= kFixedAddress;
+  superblock.features &= ~kHasJournal;
+  superblock.features |= kPairBlocks;
   if (pm_->commits_as_one()) superblock.features |= kHasJournal;
 }
 

@@ -443,7 +443,7 @@ void PoolCore::mark_clean() {
   require_usable();
   change_cleanness([](Superblock& next) {
     next.cleanness = static_cast<std::uint8_t>(Cleanness::clean);
-    next.features &= kFixedAddress;
+    next.features &= ~kHasJournal;
   });
 }
 

@@ -20,6 +20,7 @@ import bugs_skiplist
 import bugs_skiplist_buffers
 import bugs_sptree
 import bugs_storm
+import bugs_strings
 import bugs_tips
 import bugs_tips_of
 import bugs_wal
@@ -46,6 +47,7 @@ BUGS = (
     + bugs_schedules_sptree.BUGS
     + bugs_scans.BUGS
     + bugs_storm.BUGS
+    + bugs_strings.BUGS
     + bugs_elf.BUGS
     + bugs_calls.BUGS
 )

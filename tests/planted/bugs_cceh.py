@@ -103,10 +103,10 @@ BUGS = [
     Bug(
         "cceh: an insert of a string forgets the value that is committed with the key",
         CCEH_PAIRS,
-        "      pm().store(pair.value, value_word);  // not flushed: the same line as the commit\n"
-        "      session.commit(pm::set_word(pair.key, key_word));\n",
-        "      session.commit(pm::set_word(pair.key, key_word));\n"
-        "      pm().store(pair.value, value_word);\n",
+        "      pm().store(pair.value, words.value);  // not flushed: the same line as the commit\n"
+        "      session.commit(pm::set_word(pair.key, words.key));\n",
+        "      session.commit(pm::set_word(pair.key, words.key));\n"
+        "      pm().store(pair.value, words.value);\n",
         CCEH_STRINGS,
     ),
     store_for_publish(

@@ -300,7 +300,7 @@ if ({planted}) entries_.begin_unpersisted(leaf);
     drop(
         "schedules: an erase does not name the value",
         NB_PAIRS,
-        "1, values().blobs",
+        "1, blob_of",
         STRINGS,
     ),
     Bug(

@@ -309,11 +309,12 @@ BUGS = [
         "  static High end_at(Low successor) { return {planted} ? successor : successor - 1; }\n",
         TREE,
     ),
-    drop_part(
+    swap_part(
         "a string is flushed without its last line (P-CLHT: the wrong address flushed)",
         WORD,
-        "pool_->pm().flush",
-        " + value.size()",
+        "flush(blob, size)",
+        ", size",
+        ", sizeof(Length)",
         STRINGS,
     ),
     # --- SpTree: write buffers ---

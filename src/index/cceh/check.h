@@ -147,7 +147,7 @@ class Survey {
   void check_pair(const SeenSegment& seen, const Pair& pair) {
     const pm::Offset segment = seen.entry.offset();
     const Shape& shape = segments_.shape();
-    if (!segments_.keys().sound(pair.key) || !segments_.values().sound(pair.value)) {
+    if (!sound_pair(segments_.keys(), segments_.values(), pair.key, pair.value)) {
       expect(false, "segment {:#x}: a pair refers to a string that is not there (H8)", segment);
       return;
     }

@@ -34,15 +34,15 @@ class PairWriter {
       return;
     }
     alloc::Session session = pool_.allocator().session();
-    const Word key_word = key == Key{} ? kThere : keys_.write(session, key, tag);
-    const Word value_word = values_.write(session, value);
+    PairWords words = write_pair(session, keys_, values_, key, tag, value);
+    if (key == Key{}) words.key = kThere;
     if (pm().commits_as_one()) {
-      const std::array changes = {pm::set_word(pair.value, value_word),
-                                  pm::set_word(pair.key, key_word)};
+      const std::array changes = {pm::set_word(pair.value, words.value),
+                                  pm::set_word(pair.key, words.key)};
       session.commit_as_one(changes);
     } else {
-      pm().store(pair.value, value_word);  // not flushed: the same line as the commit
-      session.commit(pm::set_word(pair.key, key_word));
+      pm().store(pair.value, words.value);  // not flushed: the same line as the commit
+      session.commit(pm::set_word(pair.key, words.key));
     }
   }
 

@@ -3,7 +3,12 @@
 // A std::uint64_t is its own word. A string lies in a separate block (a *blob*: 4 bytes of length,
 // then the bytes), and its word is a reference: the blob's offset in the low 48 bits and a tag in
 // the high 16. The tag of a key is its hash16, so that most comparisons with another key need no
-// look at the blob; the tag of a value is 0. The empty string has the word 0 and no blob.
+// look at the blob. The empty string has the word 0 and no blob.
+//
+// A key and a value that are written together and are short share a block: the value's blob lies
+// behind the key's, and the tag of its word is kInKeyBlock (0 if it has a block of its own). The
+// block belongs to the key's word. An update gives the value a block of its own. The place of the
+// first value is used again when the key goes.
 //
 // A blob never changes between the commit that links it and the end of the grace period after the
 // commit that unlinks it, so a reader inside an epoch::Guard may use its view. References come from
@@ -35,6 +40,17 @@ using Word = std::uint64_t;
 inline pm::Offset blob_offset(Word word) { return word & ((std::uint64_t{1} << 48) - 1); }
 
 inline Hash16 word_tag(Word word) { return static_cast<Hash16>(word >> 48); }
+
+/// The tag of a value whose blob lies in the block of its key.
+inline constexpr Hash16 kInKeyBlock = 1;
+
+/// The size up to which a key and its value share a block: what an update leaves unused is less.
+inline constexpr std::size_t kMaxPairBlock = 512;
+
+struct PairWords {
+  Word key;
+  Word value;
+};
 
 /// Converts words of one kind in one pool. A small value: copies are cheap. Thread-safe.
 template <Storable T>
@@ -89,6 +105,14 @@ class Codec<std::string> {
   /// Reserves a blob in the session, fills and flushes it; the session's log() makes it durable.
   /// `tag` is hash16 for keys.
   Word write(alloc::Session& session, std::string_view value, Hash16 tag = 0) const;
+
+  /// Writes a key and its value as write() does, into one block where kMaxPairBlock allows it.
+  /// `tag`: of the key.
+  PairWords write_pair(alloc::Session& session, std::string_view key, Hash16 tag,
+                       std::string_view value) const;
+
+  /// Whether a value with the tag kInKeyBlock lies as a whole in the allocated block of its key.
+  bool sound_in_key_block(Word key, Word value) const;
 
   /// Adds the blob of the word, if it has one, to the blocks that the session frees.
   static void free(alloc::Session& session, Word word) {

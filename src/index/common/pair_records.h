@@ -64,10 +64,9 @@ void PairRecords<K>::add(wal::Log& log, Buffer& buffer, Key key, NewValue value,
     }
   } else {
     alloc::Session session = pool_.allocator().session();
-    const Word key_word = keys_.write(session, key, hash);
-    const Word value_word = values_.write(session, value);
-    log.append(buffer, wal::Type::put, key_word, value_word, session);
-    buffer.push(key_word, value_word, hash);
+    const PairWords words = write_pair(session, keys_, values_, key, hash, value);
+    log.append(buffer, wal::Type::put, words.key, words.value, session);
+    buffer.push(words.key, words.value, hash);
   }
   ++buffer.records;
 }

@@ -48,22 +48,52 @@ class ValueCodec {
   bool equal(Word word, NewValue value) const {
     return inline_ ? word == value.word() : strings_.view(word) == value.bytes();
   }
-  bool sound(Word word) const { return inline_ || strings_.sound(word); }
+  /// Of a value that does not lie in its key's block; sound_pair() is for all.
+  bool sound(Word word) const { return inline_ || (word_tag(word) == 0 && strings_.sound(word)); }
   Word write(alloc::Session& session, NewValue value) const {
     return inline_ ? value.word() : strings_.write(session, value.bytes());
   }
   void free(alloc::Session& session, Word word) const {
-    if (!inline_) Codec<std::string>::free(session, word);
+    if (blobs(word) != 0) session.free(blob_offset(word));
   }
-  unsigned blobs(Word word) const { return inline_ ? 0 : Codec<std::string>::blobs(word); }
+
+  /// How many blocks belong to the word: 0 or 1.
+  unsigned blobs(Word word) const {
+    return inline_ || in_key_block(word) ? 0 : Codec<std::string>::blobs(word);
+  }
   void prefetch(Word word) const {
     if (!inline_) strings_.prefetch(word);
   }
-  std::int64_t footprint(Word word) const { return inline_ ? 0 : strings_.footprint(word); }
+  std::int64_t footprint(Word word) const {
+    return blobs(word) == 0 ? 0 : strings_.footprint(word);
+  }
+
+  /// Whether the blob of a string lies in the block of its key.
+  bool in_key_block(Word word) const { return !inline_ && word_tag(word) == kInKeyBlock; }
 
  private:
   Codec<std::string> strings_;
   bool inline_;
 };
+
+/// Writes the words of a new pair as Codec::write() does: two strings into one block, if that is
+/// short enough. `tag`: of the key.
+template <Storable K>
+PairWords write_pair(alloc::Session& session, const Codec<K>& keys, const ValueCodec& values,
+                     View<K> key, Hash16 tag, NewValue value) {
+  if constexpr (!Codec<K>::kInline) {
+    if (!values.is_inline()) return keys.write_pair(session, key, tag, value.bytes());
+  }
+  return {keys.write(session, key, tag), values.write(session, value)};
+}
+
+/// True if both words are sound, and a value that lies in its key's block is there as a whole.
+template <Storable K>
+bool sound_pair(const Codec<K>& keys, const ValueCodec& values, Word key, Word value) {
+  if constexpr (!Codec<K>::kInline) {
+    if (values.in_key_block(value)) return keys.sound_in_key_block(key, value);
+  }
+  return keys.sound(key) && values.sound(value);
+}
 
 }  // namespace perdix::detail::index

@@ -58,11 +58,12 @@ class Words {
   /// Stores a pair with a string, whose blocks the session allocates; the pair is not flushed.
   void store_strings(alloc::Session& session, Pair& pair, Key key, KeyHash hash,
                      NewValue value) const {
-    pm().store(pair.key, keys_.write(session, key, hash.signature()));
-    pm().store(pair.value, values_.write(session, value));
+    const PairWords words = write_pair(session, keys_, values_, key, hash.signature(), value);
+    pm().store(pair.key, words.key);
+    pm().store(pair.value, words.value);
   }
 
-  bool sound(const Pair& pair) const { return keys_.sound(pair.key) && values_.sound(pair.value); }
+  bool sound(const Pair& pair) const { return sound_pair(keys_, values_, pair.key, pair.value); }
   unsigned blobs(const Pair& pair) const {
     return Keys::blobs(pair.key) + values_.blobs(pair.value);
   }

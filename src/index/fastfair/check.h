@@ -49,7 +49,8 @@ class TreeChecker {
   bool check_entry(const Node& node, unsigned i, const Entry& entry, std::optional<Key>& previous) {
     const pm::Offset offset = nodes_.offset(node);
     const bool leaf = meta_of(node).level == 0;
-    if (!nodes_.keys().sound(entry.key) || (leaf && !values_.sound(entry.value))) {
+    if (leaf ? !sound_pair(nodes_.keys(), values_, entry.key, entry.value)
+             : !nodes_.keys().sound(entry.key)) {
       problems_.expect(false, "node {:#x}: entry {} refers to a string that is not there (F6)",
                        offset, i);
       return false;

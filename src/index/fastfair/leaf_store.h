@@ -70,8 +70,8 @@ class LeafStore {
 
   void add_strings(Node& leaf, unsigned at, Key key, NewValue value) {
     alloc::Session session = pool_.allocator().session();
-    const Word key_word = keys_.write(session, key, Keys::hash16(key));
-    const Entry entry{key_word, values_.write(session, value)};
+    const PairWords words = write_pair(session, keys_, values_, key, Keys::hash16(key), value);
+    const Entry entry{words.key, words.value};
     const Commit commit = commit_of_insert(leaf, at, entry);
     if (pm().commits_as_one())
       return session.commit_as_one(insertion_changes(leaf, at, entry).all());

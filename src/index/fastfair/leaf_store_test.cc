@@ -41,7 +41,7 @@ class FastFairLeafStore : public testing::Test {
     const Entry entry = load_entry(leaf(), at);
     EXPECT_EQ(store_.keys().view(entry.key), datum<K>(key));
     EXPECT_EQ(Codec<V>(pool_.core()).view(entry.value), datum<V>(value));
-    EXPECT_TRUE(store_.keys().sound(entry.key) && store_.values().sound(entry.value));
+    EXPECT_TRUE(sound_pair(store_.keys(), store_.values(), entry.key, entry.value));
   }
 
   EmptyPool pool_;
@@ -71,8 +71,11 @@ TYPED_TEST(FastFairLeafStore, StringsGoWithTheirPairs) {
   for (unsigned i = 0; i < kCapacity; ++i) this->add(i, i, i);
   const std::uint64_t full = this->pool_.allocated();
   EXPECT_EQ(full == before, (std::is_same_v<TypeParam, Kinds<Number, Number>>));
+  // The place of the first value may be in the block of its key.
   for (unsigned i = 0; i < kCapacity; ++i) this->replace(i, kCapacity - 1 - i);
-  EXPECT_EQ(this->pool_.allocated(), full);
+  const std::uint64_t replaced = this->pool_.allocated();
+  for (unsigned i = 0; i < kCapacity; ++i) this->replace(i, i);
+  EXPECT_EQ(this->pool_.allocated(), replaced);
   for (unsigned left = kCapacity; left > 0; --left)
     this->store_.remove(this->leaf(), left % 2 == 0 ? 0 : left - 1);
   EXPECT_EQ(meta_of(this->leaf()).count, 0U);

@@ -69,7 +69,7 @@ void TreeCheck<K>::check_entries(const Position<K>& at, const Leaf<K>& leaf,
                     offset, i);
     ++report.pairs;
     const Word key_word = Layout::key(word, low);
-    if (!keys_.sound(key_word) || !entries_.values().sound(value)) {
+    if (!sound_pair(keys_, entries_.values(), key_word, value)) {
       problems.expect(false, "block {:#x}: slot {} refers to a string that is not there (N6)",
                       offset, i);
       continue;

@@ -61,10 +61,13 @@ template <class K>
     std::array<pm::Offset, 4> blocks{};
     unsigned count = 0;
     if (key != nullptr) {
-      pair.key = entries_.keys().write(session, *key, hash);
+      const PairWords words = write_pair(session, entries_.keys(), values(), *key, hash, value);
+      pair.key = words.key;
+      pair.value = words.value;
       if (Keys::blobs(pair.key) != 0) blocks[count++] = blob_offset(pair.key);
+    } else {
+      pair.value = values().write(session, value);
     }
-    pair.value = values().write(session, value);
     if (values().blobs(pair.value) != 0) blocks[count++] = blob_offset(pair.value);
     return blocks;
   });
@@ -98,7 +101,7 @@ void PairWriter<K>::name_replaced_blob(NewPair& pair, Word value) {
   if (!pm().commits_as_one()) return;
   if (!pair.lease) pair.lease.emplace(ledger_, Ledger::Purpose::operation);
   pair.lease->make_room(1);
-  pair.lease->name(0, values().blobs(value) == 0 ? pm::kNull : blob_offset(value));
+  pair.lease->name(0, blob_of(value));
 }
 
 template <class K>
@@ -108,7 +111,7 @@ template <class K>
   load_strings(pair, nullptr, {}, value);
   pair.lease->make_room(1);
   const auto name_old_value = [&](const pm::WordPair& now) {
-    pair.lease->name(0, blob_offset(now.second));
+    pair.lease->name(0, blob_of(now.second));
     pm().fence();  // the name is durable before the blob can be unlinked
   };
   if (!exchange_value(target, pair.value, old, name_old_value)) {
@@ -130,7 +133,7 @@ template <class K>
   const auto name_pair = [&](const pm::WordPair& now) {
     const Word key = now.first & Layout::kKeyBits;
     lease.name(0, Keys::blobs(key) == 0 ? pm::kNull : blob_offset(key));
-    lease.name(1, values().blobs(now.second) == 0 ? pm::kNull : blob_offset(now.second));
+    lease.name(1, blob_of(now.second));
     pm().fence();  // the names are durable before the blobs can be unlinked
   };
   if (!exchange_key(target, pairs, old, name_pair)) return false;

@@ -80,6 +80,11 @@ class PairWriter {
   void free_lost_blobs(const LeafRef<K>& place, unsigned slot, NewPair& pair);
 
   const ValueCodec& values() const { return entries_.values(); }
+
+  /// The block of a value; kNull if it has none of its own.
+  pm::Offset blob_of(Word value) const {
+    return values().blobs(value) == 0 ? pm::kNull : blob_offset(value);
+  }
   const pm::Persister& pm() const { return pm_; }
 
   const pm::Persister& pm_;

@@ -60,7 +60,7 @@ class ListChecker {
     Problems problems(report);
     const pm::Offset offset = nodes_.pool().offset(&node);
     problems.expect(!is_erased(node), "node {:#x} is marked as erased (L5)", offset);
-    if (!nodes_.keys().sound(node.key) || !values_.sound(node.value)) {
+    if (!sound_pair(nodes_.keys(), values_, node.key, node.value)) {
       problems.expect(false, "node {:#x} refers to a string that is not there (L6)", offset);
       return;
     }
@@ -116,7 +116,7 @@ class ListChecker {
     const pm::Offset offset = nodes_.pool().offset(&owner);
     const Node* const end = buffers_->ranges().end_of(owner);
     for (unsigned i = 0; i < buffer.size(); ++i) {
-      if (!nodes_.keys().sound(buffer.key(i)) || !values_.sound(buffer.value(i))) {
+      if (!sound_pair(nodes_.keys(), values_, buffer.key(i), buffer.value(i))) {
         problems.expect(false, "node {:#x}: its buffer refers to a string that is not there",
                         offset);
         return;

@@ -77,8 +77,8 @@ class Towers {
     alloc::Session session = nodes_.pool().allocator().session();
     const pm::Offset offset = session.reserve(node_bytes(height));
     Node& node = *nodes_.pool().template at<Node>(offset);
-    const Word key_word = nodes_.keys().write(session, key.key, key.hash);
-    const Pair pair{key_word, values_.write(session, value)};
+    const PairWords words = write_pair(session, nodes_.keys(), values_, key.key, key.hash, value);
+    const Pair pair{words.key, words.value};
     fill(node, height, pair, [&](unsigned level) { return nodes_.offset_of(path.at[level].next); });
     const std::uint64_t link = Link{offset}.pack();
     if (pm().commits_as_one()) {

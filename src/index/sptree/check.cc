@@ -21,7 +21,7 @@ void Checker<K>::check_pairs(const Node& node, CheckReport& report) const {
   std::vector<Key> seen;
   const auto check_pair = [&](Word key_word, Word value_word, const std::string& place) {
     ++report.pairs;
-    if (!parts_.leaves.keys().sound(key_word) || !parts_.leaves.values().sound(value_word)) {
+    if (!sound_pair(parts_.leaves.keys(), parts_.leaves.values(), key_word, value_word)) {
       problems.expect(false, "leaf {:#x}: {} refers to a string that is not there (L6)", offset,
                       place);
       return;

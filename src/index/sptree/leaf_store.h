@@ -120,7 +120,8 @@ template <class K>
   const std::uint64_t bit = std::uint64_t{1} << slot % 64;
   std::uint64_t& bitmap = word_of_slot(leaf, slot);
   alloc::Session session = pool_.allocator().session();
-  store_pair(pair, keys_.write(session, key, hash), values_.write(session, value));
+  const PairWords words = write_pair(session, keys_, values_, key, hash, value);
+  store_pair(pair, words.key, words.value);
   // Phase 1: pair and blobs are durable before the bit can be. Phase 2: the bit is the commit.
   session.commit({&bitmap, bit, bit});
   count_blobs(pair.key, pair.value, +1);
