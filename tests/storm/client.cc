@@ -9,6 +9,7 @@
 
 #include "storm/descriptors.h"
 #include "storm/faults.h"
+#include "support/compare.h"
 
 namespace perdix::test::storm {
 namespace {
@@ -25,14 +26,8 @@ constexpr std::uint32_t kFewKeys = 8;
 /// Ends the step of a client whose pool has just failed by the sync of another thread.
 struct PoolFailed {};
 
-const char* name_of_call(Op op) {
-  switch (op) {
-    case Op::put: return "put";
-    case Op::insert: return "insert";
-    case Op::update: return "update";
-    default: return "erase";
-  }
-}
+/// A literal, as Call wants it.
+const char* name_of_call(Op op) { return to_string(op).data(); }
 
 }  // namespace
 
@@ -167,14 +162,8 @@ void Client::write(OpenIndex& index, std::uint32_t number, Op op) {
   bool result = true;
   const bool effect = op == Op::put || before.present == (op != Op::insert);
   if (effect) cell.begin(next);
-  const Outcome outcome = call(index, name_of_call(op), [&] {
-    switch (op) {
-      case Op::put: index.index.put(key, value); break;
-      case Op::insert: result = index.index.insert(key, value); break;
-      case Op::update: result = index.index.update(key, value); break;
-      default: result = index.index.erase(key);
-    }
-  });
+  const Outcome outcome =
+      call(index, name_of_call(op), [&] { result = make_change(index.index, op, key, value); });
   if (outcome.threw) return after_failure(index, number, op, outcome);
   full_ = 0;
   require(result == effect,
@@ -235,14 +224,8 @@ void Client::write_hot(OpenIndex& index, std::uint32_t hot, Op op) {
   const Datum value = index.plan.values({number, next.version});
   bool result = true;
   cell.begin(writer_, next);
-  const Outcome outcome = call(index, name_of_call(op), [&] {
-    switch (op) {
-      case Op::put: index.index.put(key, value); break;
-      case Op::insert: result = index.index.insert(key, value); break;
-      case Op::update: result = index.index.update(key, value); break;
-      default: result = index.index.erase(key);
-    }
-  });
+  const Outcome outcome =
+      call(index, name_of_call(op), [&] { result = make_change(index.index, op, key, value); });
   if (outcome.threw) {
     require(may_throw(index, op, outcome),
             fmt::format("{}: {}() threw {} without a reason ({})", name(index, number),
