@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "health/refusals.h"
+#include "health/suite.h"
 #include "support/pool_options.h"
 #include "util/test_directory.h"
 
@@ -15,10 +15,13 @@ namespace perdix::test {
 
 class FailingPool : public ::testing::TestWithParam<WorkloadEntry> {
  protected:
-  static constexpr std::uint64_t kSeed = 1, kStepsBefore = 600;
+  static constexpr std::uint64_t kSeed = 1;
   static constexpr int kSteps = 120;
 
-  explicit FailingPool(Durability durability, DomainChoice domain = DomainChoice::detect) {
+  /// The closed pool has seen `steps_before` steps.
+  explicit FailingPool(Durability durability, DomainChoice domain = DomainChoice::detect,
+                       std::uint64_t steps_before = 300)
+      : steps_before_(steps_before) {
     options_.durability = durability;
     options_.domain = domain;
     options_.max_size = 64 << 20;
@@ -28,14 +31,14 @@ class FailingPool : public ::testing::TestWithParam<WorkloadEntry> {
     return GetParam().open(pool, kName);
   }
 
-  /// The steps that the closed pool has seen.
-  static Course course_so_far() { return Course(GetParam(), kSeed, kStepsBefore); }
+  Course course_so_far() const { return Course(GetParam(), kSeed, steps_before_); }
 
   void SetUp() override {
     auto pool = Pool::create(base_, options_);
     {
       const auto instance = open(pool);
-      for (Course course(GetParam(), kSeed); course.steps() < kStepsBefore;) course.step(*instance);
+      for (Course course(GetParam(), kSeed); course.steps() < steps_before_;)
+        course.step(*instance);
     }
     pool.close();
   }
@@ -81,6 +84,7 @@ class FailingPool : public ::testing::TestWithParam<WorkloadEntry> {
     return happened;
   }
 
+  const std::uint64_t steps_before_;
   PoolOptions options_ = options_for_all_engines();
   testing_files::TempDirectory directory_{testing_files::memory_directory()};
   std::filesystem::path base_ = directory_.file("base.pool");

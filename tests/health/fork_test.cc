@@ -16,8 +16,7 @@
 
 #include <perdix/papers/fastfair.h>
 
-#include "health/children.h"
-#include "health/refusals.h"
+#include "health/suite.h"
 #include "support/pool_options.h"
 #include "util/test_directory.h"
 

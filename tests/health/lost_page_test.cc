@@ -25,7 +25,7 @@ constexpr std::size_t kPage = 4096;
 
 class LostPage : public FailingPool {
  protected:
-  LostPage() : FailingPool(Durability::process) { handle_bus_errors(); }
+  LostPage() : FailingPool(Durability::process, DomainChoice::detect, 150) { handle_bus_errors(); }
 
   void SetUp() override {
     if (GetParam().name.starts_with("tips_of:"))

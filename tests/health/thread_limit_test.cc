@@ -8,8 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "health/children.h"
-#include "health/refusals.h"
+#include "health/suite.h"
 #include "support/pool_options.h"
 #include "support/values.h"
 #include "util/test_directory.h"
