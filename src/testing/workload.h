@@ -1,6 +1,6 @@
 // What the suites run: calls that change something durable, and what they do to its contents, as
-// pairs of bytes. The explorer and the programs that kill have a form of it each, which says where
-// the durable thing lies.
+// pairs of bytes. The explorer has a form of it (subject.h), and the suites that kill, fork or fail
+// another (tests/workloads), which say where the durable thing lies.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,13 @@ struct StepResult {
   }
 };
 
+/// A call, for suites that make each of them where all must be refused.
+struct NamedCall {
+  const char* name;
+  bool writes;
+  std::function<void()> call;
+};
+
 /// Something durable that is open. Destroying it must be possible at any time.
 class Instance {
  public:
@@ -70,6 +77,8 @@ class Instance {
   virtual bool shows(const State& state) = 0;
   /// Calls that other threads may make again and again beside the steps; they change no contents.
   virtual std::vector<std::function<void()>> companions() { return {}; }
+  /// All calls that there are, with any arguments. The first one writes.
+  virtual std::vector<NamedCall> calls() { return {}; }
 };
 
 class Workload {

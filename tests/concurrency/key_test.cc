@@ -1,5 +1,5 @@
-// One key under several threads: versions only grow, exactly one insert and one erase succeed, and
-// counters add up.
+// Keys under several threads: each finds what it has written to its own. Of one that all write,
+// versions only grow, exactly one insert and one erase succeed, and counters add up.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,9 +9,80 @@
 #include <vector>
 
 #include "concurrency/thread_group.h"
+#include "pool/pool_core.h"
 
 namespace perdix::test {
 namespace {
+
+/// Each thread has its own keys, between those of the others, and knows what it has written. It
+/// grows and shrinks in turn, so that leaves split and join.
+struct OwnKeys {
+  OwnKeys(Fixture& fixture, AnyIndex& the_index)
+      : index(the_index),
+        keys(close_keys(fixture, 1200)),
+        steps(std::max<std::size_t>(12'000, fixture.count(12'000))),
+        seed(fixture.rng()()) {}
+
+  void write(unsigned thread) {
+    Rng rng(seed + thread);
+    Model& model = models[thread];
+    for (std::size_t step = 0; step < steps && verdict.ok(); ++step) {
+      const Datum& key = keys[rng.below(keys.size() / kThreads) * kThreads + thread];
+      const bool grows = step / (steps / 8 + 1) % 2 == 0;
+      constexpr std::array kAdding = {Op::insert, Op::update, Op::put, Op::put};
+      const Op op = rng.once_in(8) != grows ? kAdding[rng.below(kAdding.size())] : Op::erase;
+      expect_known(model, key);
+      const Datum value = marked(index.value_kind(), thread, step + 1);
+      if (op == Op::insert && rng.once_in(2)) {
+        index.insert_ahead(key, value);
+        model.insert(key, value);
+      } else {
+        const std::string wrong = compare_step(index, model, {op, 0, 0}, key, value);
+        verdict.expect(wrong.empty(), [&] { return wrong; });
+      }
+      expect_known(model, key);
+    }
+    writers_left.fetch_sub(1);
+  }
+
+  void expect_known(const Model& model, const Datum& key) {
+    verdict.expect(index.get(key) == model.get(key), [&] { return "not its own " + show(key); });
+  }
+
+  static constexpr unsigned kThreads = 4;
+
+  AnyIndex& index;
+  std::vector<Datum> keys;
+  std::size_t steps;
+  std::uint64_t seed;
+  std::array<Model, kThreads> models;
+  std::atomic<unsigned> writers_left{kThreads};
+  Verdict verdict;
+};
+
+const Contract own_keys(
+    "a_thread_finds_what_it_has_written",
+    [](Fixture& fixture) {
+      std::optional<AnyIndex> index(fixture.open());
+      OwnKeys test(fixture, *index);
+      ThreadGroup group;
+      group.add(OwnKeys::kThreads, [&](unsigned i) { test.write(i); });
+      group.add(1, [&](unsigned) {
+        while (test.writers_left.load() > 0 && test.verdict.ok()) {
+          fixture.pool().core()->reclaim_space();
+          (void)test.index.size();
+          (void)test.index.stats();
+        }
+      });
+      group.run(test.verdict);
+      Model all;
+      for (const Model& model : test.models)
+        for (const auto& [key, value] : model) all.put(key, value);
+      EXPECT_EQ("", compare_all(*index, all, test.keys)) << "at rest";
+      fixture.reopen(index);
+      EXPECT_EQ("", compare_all(*index, all, test.keys)) << "after reopening";
+    },
+    kInMemory);
 
 /// Keys at even positions have one writer each and always a value; those at odd positions come and
 /// go around them, so that leaves split and merge under the readers.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "index/test_options.h"
 #include "support/contract.h"
 
 namespace perdix::test {
@@ -207,6 +208,32 @@ const Contract erases_when_full(
       EXPECT_EQ(index.size(), 0U);
       EXPECT_GT(bytes_for_others(fixture), options.max_size * 3 / 4);
       EXPECT_TRUE(index.check().ok());
+    },
+    kInProcess);
+
+// It has no log yet, and there is no space for one.
+const Contract opens_when_full(
+    "an_index_opens_without_buffers_in_a_full_pool", buffered,
+    [](Fixture& fixture) {
+      PoolOptions options = fixture.options();
+      options.max_size = kSmallPool / 2;
+      fixture.replace_pool(options);
+      const IndexType& type = fixture.type();
+      IndexOptions without = type.options();
+      without.named["dram_budget"] = "0";
+      detail::index::set_if_there(without, type.engine, "technique", Technique::none);
+      std::optional<AnyIndex> index(type.open_with(fixture.pool(), "index", without));
+      const std::vector<Datum> keys = fill_with_small_pairs(fixture, *index);
+      for (int opening = 0; opening < 2; ++opening) {
+        index.reset();
+        fixture.reopen_pool();
+        ASSERT_EQ(error_of([&] { index.emplace(fixture.open()); }), std::nullopt);
+        EXPECT_EQ(index->size(), opening == 0 ? keys.size() : keys.size() - keys.size() / 2);
+        for (std::size_t i = keys.size() / 2; i-- > 0;)
+          ASSERT_EQ(index->erase(keys[i]), opening == 0) << show(keys[i]);
+      }
+      ASSERT_TRUE(index->insert(keys[0], fixture.small_value()));
+      EXPECT_TRUE(index->contains(keys[0]));
     },
     kInProcess);
 

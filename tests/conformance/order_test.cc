@@ -101,7 +101,7 @@ const Contract cycles_do_not_grow(
       // the time that threads in the background get. So where there is a log it takes many cycles
       // to see that each adds something.
       constexpr std::uint64_t kSegment = 64 << 10;
-      const bool has_log = fixture.type().buffered;
+      const bool has_log = fixture.type().buffered();
       const int cycles = has_log ? 100 : 4;
       // What may be kept once: a root, or all that a small log ever has.
       const std::uint64_t slack = has_log ? (std::uint64_t{2} << 20) + 8 * 2 * kSegment : kSegment;

@@ -1,8 +1,14 @@
 // Random operations against the reference map, with the index or the pool closed and opened again
-// at random points, after which everything is compared.
+// at random points, after which everything is compared. Where there are write buffers, each opening
+// has other options.
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "index/common/engine_traits.h"
+#include "index/test_options.h"
+#include "pool/pool_core.h"
 #include "support/contract.h"
 #include "support/workload.h"
 
@@ -55,6 +61,64 @@ const Contract clusters("random_operations_clustered",
 const Contract hot("random_operations_hot", [](Fixture& fixture) { run_profile(fixture, "hot"); });
 const Contract waves("random_operations_waves",
                      [](Fixture& fixture) { run_profile(fixture, "waves"); });
+
+/// Where there are write buffers: any technique; none, few, or one for each leaf or what it has in
+/// place of these.
+IndexOptions any_options(Fixture& fixture) {
+  using detail::index::set_if_there;
+  Rng& rng = fixture.rng();
+  const std::string& engine = fixture.type().engine;
+  IndexOptions options = detail::index::options_or_defaults(fixture.type().options);
+  options.resume_in_background = rng.once_in(2);
+  if (!fixture.type().buffered()) return options;
+  const std::array budgets = {std::uint64_t{0}, std::uint64_t{3000}, kUnlimited,
+                              detail::index::dram_budget_of(options)};
+  set_if_there(options, engine, "dram_budget", budgets[rng.below(budgets.size())]);
+  set_if_there(options, engine, "technique", static_cast<Technique>(rng.below(4)));
+  return options;
+}
+
+/// First of few keys, whose duplicates of insert_ahead() are on their way through what has layers,
+/// then of many. Grows and shrinks, so that leaves split and join. Not all openings are looked at
+/// before they are written to.
+const Contract options_change(
+    "random_operations_with_other_options_at_each_opening", [](Fixture& fixture) {
+      const std::size_t operations = std::max<std::size_t>(6000, fixture.count(12'000));
+      const auto keys = fixture.keys_of(600, KeyStyle::dense);
+      Model model;
+      std::optional<AnyIndex> index;
+      for (std::size_t i = 0; i < operations; ++i) {
+        if (i % (operations / 80) == 0) {
+          fixture.pool().core()->reclaim_space();
+          index.reset();
+          if (fixture.rng().once_in(2)) fixture.reopen_pool();
+          index.emplace(fixture.type().open_with(fixture.pool(), "index", any_options(fixture)));
+          if (fixture.rng().once_in(2)) {
+            ASSERT_EQ("", compare_all(*index, model, keys)) << "operation " << i;
+          }
+        }
+        const Datum& key = keys[fixture.rng().below(i < operations / 2 ? 40 : keys.size())];
+        const bool grows = i / (operations / 4 + 1) % 2 == 0;
+        constexpr std::array kAll = {Op::put, Op::update, Op::insert, Op::erase};
+        const Op op = fixture.rng().once_in(2) ? kAll[fixture.rng().below(kAll.size())]
+                      : grows                  ? Op::insert
+                                               : Op::erase;
+        const Datum value = fixture.small_value();
+        if (op == Op::insert && fixture.rng().once_in(2)) {
+          index->insert_ahead(key, value);
+          model.insert(key, value);
+        } else {
+          ASSERT_EQ("", compare_step(*index, model, {op, 0, 0}, key, value)) << "operation " << i;
+        }
+        const Datum& other = keys[fixture.rng().below(keys.size())];
+        ASSERT_EQ(index->get(other), model.get(other)) << show(other) << ", operation " << i;
+        if (index->ordered()) {
+          ASSERT_EQ(index->floor(other), model.floor(other)) << show(other) << ", operation " << i;
+          ASSERT_EQ("", compare_scan(*index, model, other, i % 70)) << "operation " << i;
+        }
+      }
+      ASSERT_EQ("", compare_all(*index, model, keys)) << "at the end";
+    });
 
 // Several indexes in one pool, each with a separate model.
 const Contract side_by_side("random_operations_on_indexes_side_by_side", [](Fixture& fixture) {

@@ -219,7 +219,7 @@ class DamagedLeaf {
 };
 
 bool integer_values_in_leaves(const IndexType& type) {
-  return type.ordered && type.value_kind == Kind::u64 && !type.buffered;
+  return type.ordered && type.value_kind == Kind::u64 && !type.buffered();
 }
 
 const Contract damaged_order(

@@ -1,12 +1,10 @@
 // A process that forks keeps its pools, and its children cannot use them. Real processes test this
-// for every engine x kinds.
+// for every workload.
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -18,20 +16,15 @@
 
 #include <perdix/papers/fastfair.h>
 
-#include "health/name_of.h"
-#include "support/engines.h"
+#include "health/suite.h"
 #include "support/pool_options.h"
-#include "support/values.h"
 #include "util/test_directory.h"
 
 namespace perdix::test {
 namespace {
 
+using testing_files::expect_error;
 using testing_files::TempDirectory;
-
-/// A child that hangs is ended by this, and its test fails. Far more seconds than any needs on a
-/// busy machine, and less than ctest leaves to the test.
-constexpr unsigned kPatience = 300;
 
 /// Bytes that one process tells another.
 class Pipe {
@@ -60,123 +53,55 @@ class Pipe {
   int ends_[2];
 };
 
-/// Forks; the child runs `body` and ends by exit(), as a program does, with the destructors of what
-/// is static: 0 if no expectation failed in it.
-template <class Body>
-pid_t start(Body body) {
-  std::fflush(nullptr);  // else the child's exit() writes it once more
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  ::alarm(kPatience);
-  const bool failed_before = ::testing::Test::HasFailure();
-  try {
-    body();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "the child threw: " << error.what();
-  }
-  std::exit(::testing::Test::HasFailure() && !failed_before ? 1 : 0);
-}
-
-int await_child(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
-void expect_success(pid_t pid) {
-  const int status = await_child(pid);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-      << (WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status))
-                              : "exit " + std::to_string(WEXITSTATUS(status)));
-}
-
-template <class Call>
-void expect_code(Errc code, const char* what, Call call) {
-  try {
-    call();
-    ADD_FAILURE() << what << ": no error; expected " << to_string(code);
-  } catch (const Error& error) {
-    EXPECT_EQ(to_string(error.code()), to_string(code)) << what << ": " << error.what();
-  }
-}
-
-class Forks : public ::testing::TestWithParam<IndexType> {
+class Forks : public ::testing::TestWithParam<WorkloadEntry> {
  protected:
-  static constexpr std::uint64_t kPairs = 500;
+  using Instance = std::unique_ptr<testing::Instance>;
+  static constexpr std::uint64_t kSeed = 1, kSteps = 500;
 
   static PoolOptions options() {
     PoolOptions options = options_for_all_engines();
     options.max_size = 256 << 20;
     return options;
   }
+  static Instance open(const Pool& pool) { return GetParam().open(pool, kName); }
 
-  /// Not in order, of which a tree that is not balanced would become a list.
-  static Datum key(std::uint64_t i) {
-    const std::uint64_t number = i * 0x9E37'79B9'7F4A'7C15;  // odd, so no two are equal
-    return GetParam().key_kind == Kind::u64 ? Datum(number)
-                                            : Datum("key " + std::to_string(number));
+  static void work(Course& course, testing::Instance& instance, std::uint64_t steps) {
+    while (steps-- > 0) course.step(instance);
   }
-  static Datum value(std::uint64_t i) { return tagged_value(GetParam().value_kind, i); }
-  static AnyIndex open(const Pool& pool, const char* name = "index") {
-    return GetParam().open(pool, name);
-  }
-  static void put(AnyIndex& index, std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t i = begin; i < end; ++i) index.put(key(i), value(i));
-  }
-  static void expect_pairs(const AnyIndex& index, std::uint64_t count) {
-    EXPECT_EQ(index.size(), count);
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const auto found = index.get(key(i));
-      ASSERT_TRUE(found) << i;
-      ASSERT_EQ(DatumView(*found), DatumView(value(i))) << i;
-    }
+  static void expect_contents(testing::Instance& instance, const Course& course) {
+    EXPECT_TRUE(instance.shows(course.state())) << "after " << course.steps() << " steps";
   }
 
-  /// Every call of a pool and an index that the process has inherited.
-  static void expect_forked(Pool& pool, AnyIndex& index) {
-    const auto forked = [](const char* what, auto call) { expect_code(Errc::forked, what, call); };
-    forked("put", [&] { index.put(key(0), value(1)); });
-    forked("insert", [&] { index.insert(key(kPairs), value(1)); });
-    forked("update", [&] { index.update(key(0), value(1)); });
-    forked("erase", [&] { index.erase(key(0)); });
-    forked("get", [&] { index.get(key(0)); });
-    forked("contains", [&] { index.contains(key(0)); });
-    forked("get_many", [&] { index.get_many({key(0), key(1)}); });
-    forked("visit", [&] { index.visit_all([](DatumView, DatumView) { return true; }); });
-    if (index.ordered()) forked("scan of rows", [&] { index.scan(key(0), 10); });
-    forked("size", [&] { index.size(); });
-    forked("stats", [&] { index.stats(); });
-    forked("check", [&] { index.check(); });
-    forked("info", [&] { pool.info(); });
-    forked("huge_pages", [&] { pool.huge_pages(); });
-    forked("indexes", [&] { pool.indexes(); });
-    forked("check of the pool", [&] { pool.check(); });
-    forked("drop", [&] { pool.drop("index"); });
-    forked("close", [&] { pool.close(); });
-    forked("opening an index", [&] { open(pool, "another"); });
-    forked("opening an index by bytes", [&] { Index::open(pool, "index"); });
+  /// Every call of a pool that the process has inherited, and of what is open in it.
+  static void expect_forked(Pool& pool, testing::Instance& instance) {
+    expect_refused(Errc::forked, "", pool, instance, GetParam());
+    expect_error(Errc::forked, "", [&] { pool.huge_pages(); });
+    expect_error(Errc::forked, "", [&] { pool.close(); });
   }
 
   /// A child may use pools that it opens itself like any other process.
   static void use_own_pool(const std::filesystem::path& path) {
     auto pool = Pool::create(path, options());
     {
-      AnyIndex index = open(pool);
-      put(index, 0, 100);
-      expect_pairs(index, 100);
+      Course course(GetParam(), kSeed);
+      const Instance instance = open(pool);
+      work(course, *instance, 100);
+      expect_contents(*instance, course);
     }
     EXPECT_TRUE(pool.check().ok());
-    pool.drop("index");
+    pool.drop(kName);
     pool.close();
   }
 
-  void expect_sound_file(std::uint64_t pairs) {
-    auto pool = Pool::open(path_, options());
+  void expect_sound_file(const Course& course) { expect_sound_file(path_, course, true); }
+  static void expect_sound_file(const std::filesystem::path& path, const Course& course,
+                                bool was_clean) {
+    auto pool = Pool::open(path, options());
+    EXPECT_EQ(pool.info().was_clean, was_clean);
     {
-      const AnyIndex index = open(pool);
-      expect_pairs(index, pairs);
-      EXPECT_TRUE(index.check().ok());
+      const Instance instance = open(pool);
+      expect_contents(*instance, course);
+      expect_none(instance->check());
     }
     EXPECT_TRUE(pool.check().ok());
   }
@@ -186,55 +111,57 @@ class Forks : public ::testing::TestWithParam<IndexType> {
 };
 
 TEST_P(Forks, ChildHasNoPool) {
+  Course course(GetParam(), kSeed);
   auto pool = std::optional(Pool::create(path_, options()));
-  auto index = std::optional(open(*pool));
-  put(*index, 0, kPairs);
+  Instance instance = open(*pool);
+  work(course, *instance, kSteps);
   expect_success(start([&] {
-    expect_forked(*pool, *index);
+    expect_forked(*pool, *instance);
     use_own_pool(directory_.file("child.pool"));
-    expect_success(start([&] { expect_forked(*pool, *index); }));
-    index.reset();
-    expect_code(Errc::forked, "close", [&] { pool->close(); });
+    expect_success(start([&] { expect_forked(*pool, *instance); }));
+    instance.reset();
+    expect_error(Errc::forked, "", [&] { pool->close(); });
     pool.reset();
     use_own_pool(directory_.file("child again.pool"));
   }));
-  put(*index, kPairs, 2 * kPairs);
-  expect_pairs(*index, 2 * kPairs);
-  index.reset();
+  work(course, *instance, kSteps);
+  expect_contents(*instance, course);
+  instance.reset();
   pool->close();
-  expect_sound_file(2 * kPairs);
+  expect_sound_file(course);
 }
 
 // The destructors of what is static run at exit(), in the child too.
 TEST_P(Forks, ChildMayExit) {
   expect_success(start([&] {
     static std::optional<Pool> pool;
-    static std::optional<AnyIndex> index;
+    static Instance instance;
+    Course course(GetParam(), kSeed);
     pool.emplace(Pool::create(path_, options()));
-    index.emplace(open(*pool));
-    put(*index, 0, kPairs);
+    instance = open(*pool);
+    work(course, *instance, kSteps);
     expect_success(start([] {}));
-    put(*index, kPairs, 20 * kPairs);
+    work(course, *instance, 19 * kSteps);
     expect_success(start([] {}));
-    expect_pairs(*index, 20 * kPairs);
-    index.reset();
+    expect_contents(*instance, course);
+    instance.reset();
     pool->close();
   }));
-  expect_sound_file(20 * kPairs);
+  expect_sound_file(Course(GetParam(), kSeed, 20 * kSteps));
 }
 
 // The pool grows before and after the fork: a child has none of the pieces.
 TEST_P(Forks, LockIsTheOwnersAlone) {
   const Pipe ready, ended;
   const pid_t owner = start([&] {
+    Course course(GetParam(), kSeed);
     auto pool = Pool::create(path_, options());
-    AnyIndex index = open(pool);
+    const Instance instance = open(pool);
     FastFair<std::uint64_t, std::string> filler(pool, "filler");
     const std::string long_value(64 << 10, 'v');
-    std::uint64_t count = 0, fillers = 0;
+    std::uint64_t fillers = 0;
     const auto grow = [&] {
-      put(index, count, count + 5000);
-      count += 5000;
+      work(course, *instance, 10 * kSteps);
       const std::uint64_t before = pool.info().size;
       while (pool.info().size == before) filler.put(fillers++, long_value);
     };
@@ -247,61 +174,139 @@ TEST_P(Forks, LockIsTheOwnersAlone) {
     });
     grow();
     ready.tell(child);
-    ready.tell(count);
+    ready.tell(course.steps());
     ::pause();
   });
   const auto child = ready.hear<pid_t>();
-  const auto count = ready.hear<std::uint64_t>();
+  const auto steps = ready.hear<std::uint64_t>();
   const auto grandchild = ended.hear<pid_t>();
-  try {
-    Pool::open(path_, options());
-    ADD_FAILURE() << "a second owner";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Errc::in_use);
-    EXPECT_NE(std::string(error.what()).find(std::to_string(owner)), std::string::npos);
-  }
+  expect_error(Errc::in_use, std::to_string(owner), [&] { Pool::open(path_, options()); });
   ::kill(owner, SIGKILL);
-  await_child(owner);
-  expect_sound_file(count);  // though its children live
+  testing_files::await_child(owner);
+  expect_sound_file(path_, Course(GetParam(), kSeed, steps), false);  // though its children live
   EXPECT_EQ(::kill(child, SIGKILL), 0);
   EXPECT_EQ(::kill(grandchild, SIGKILL), 0);
 }
 
 TEST_P(Forks, WhileThreadsWork) {
+  const unsigned writers = GetParam().type != nullptr ? 3 : 1;
   auto pool = Pool::create(path_, options());
   {
-    AnyIndex index = open(pool);
-    put(index, 0, kPairs);
+    const Instance instance = open(pool);
     std::atomic<bool> done{false};
+    std::vector<Course> courses;
+    for (unsigned t = 0; t < writers; ++t)
+      courses.emplace_back(GetParam(), kSeed + t, 0, t, writers);
     std::vector<std::thread> threads;
-    for (std::uint64_t t = 0; t < 3; ++t) {
-      threads.emplace_back([&, t] {
-        for (std::uint64_t round = 0; !done; ++round) {
-          for (std::uint64_t i = 0; i < 100; ++i)
-            index.put(key(kPairs + 100 * t + i), value(round));
-          for (std::uint64_t i = 0; i < 100; ++i) index.erase(key(kPairs + 100 * t + i));
-          index.visit_all([&](DatumView, DatumView) { return !done; });
-        }
+    for (Course& course : courses) {
+      threads.emplace_back([&] {
+        while (!done) course.step(*instance);
+      });
+    }
+    for (const auto& call : instance->companions()) {
+      threads.emplace_back([&, call] {
+        while (!done) call();
       });
     }
     for (int round = 0; round < 10; ++round) {
       expect_success(start([&] {
-        expect_forked(pool, index);
+        expect_forked(pool, *instance);
         use_own_pool(directory_.file("child" + std::to_string(round)));
       }));
     }
     done = true;
     for (std::thread& thread : threads) thread.join();
-    expect_pairs(index, kPairs);
-    EXPECT_TRUE(index.check().ok());
+    testing::State all;
+    for (const Course& course : courses) all.insert(course.state().begin(), course.state().end());
+    EXPECT_TRUE(instance->shows(all));
+    expect_none(instance->check());
   }
   EXPECT_TRUE(pool.check().ok());
 }
 
-TEST_P(Forks, InAVisitor) {
+// As programs become daemons: the original ends, its child goes on.
+TEST_P(Forks, DaemonMustOpenItself) {
+  const Pipe result;
+  for (const bool before : {true, false}) {
+    const auto path = directory_.file(before ? "before" : "after");
+    Course course(GetParam(), kSeed);
+    const pid_t original = start([&] {
+      auto pool = std::optional(Pool::create(path, options()));
+      Instance instance = open(*pool);
+      work(course, *instance, kSteps);
+      if (before) {
+        instance.reset();
+        pool.reset();
+      }
+      ASSERT_EQ(::daemon(1, 1), 0);
+      ::alarm(kPatience);
+      try {
+        if (before) {
+          pool.emplace(Pool::open(path, options()));
+          instance = open(*pool);
+        }
+        work(course, *instance, kSteps);
+        instance.reset();
+        pool->close();
+        result.tell(-1);
+      } catch (const Error& error) {
+        result.tell(static_cast<int>(error.code()));
+      }
+    });
+    expect_success(original);
+    const int code = result.hear<int>();
+    EXPECT_EQ(code, before ? -1 : static_cast<int>(Errc::forked));
+    expect_sound_file(path, Course(GetParam(), kSeed, before ? 2 * kSteps : kSteps), before);
+  }
+}
+
+TEST_P(Forks, OtherProgramsAreNoConcern) {
+  Course course(GetParam(), kSeed);
   auto pool = Pool::create(path_, options());
-  AnyIndex index = open(pool);
-  put(index, 0, kPairs);
+  {
+    const Instance instance = open(pool);
+    work(course, *instance, kSteps);
+    EXPECT_EQ(std::system("exit 7"), 7 << 8);
+    work(course, *instance, kSteps);
+    expect_contents(*instance, course);
+  }
+  pool.close();
+  expect_sound_file(course);
+}
+
+// No handler runs for this one.
+TEST_P(Forks, BareForkIsNoticedToo) {
+  Course course(GetParam(), kSeed);
+  auto pool = Pool::create(path_, options());
+  const Instance instance = open(pool);
+  work(course, *instance, kSteps);
+  const pid_t child = ::_Fork();
+  if (child == 0) {
+    bool good = false;
+    try {
+      instance->check();
+    } catch (const Error& error) {
+      good = error.code() == Errc::forked;
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  expect_success(child);
+  expect_contents(*instance, course);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Forks, ::testing::ValuesIn(few_workloads()), name_of);
+
+/// Of an index that was filled and closed.
+class ForksOfIndex : public Forks {
+ protected:
+  void SetUp() override { work(course_, *open(pool_), kSteps); }
+
+  Course course_{GetParam(), kSeed};
+  Pool pool_ = Pool::create(path_, options());
+};
+
+TEST_P(ForksOfIndex, InAVisitor) {
+  const AnyIndex index = GetParam().type->open(pool_, kName);
   std::uint64_t shown = 0;
   const pid_t parent = ::getpid();
   pid_t child = 0;
@@ -319,95 +324,26 @@ TEST_P(Forks, InAVisitor) {
   }
   if (::getpid() != parent) ::_exit(2);
   expect_success(child);
-  EXPECT_EQ(shown, kPairs);
+  EXPECT_EQ(shown, course_.state().size());
 }
 
-TEST_P(Forks, InterfaceOfBytes) {
-  auto pool = Pool::create(path_, options());
-  { put(*std::make_unique<AnyIndex>(open(pool)), 0, kPairs); }
-  std::unique_ptr<Index> index = Index::open(pool, "index");
-  EXPECT_EQ(index->size(), kPairs);
+TEST_P(ForksOfIndex, InterfaceOfBytes) {
+  std::unique_ptr<Index> index = Index::open(pool_, kName);
+  EXPECT_EQ(index->size(), course_.state().size());
   expect_success(start([&] {
-    expect_code(Errc::forked, "size", [&] { index->size(); });
-    expect_code(Errc::forked, "get", [&] { index->get("12345678"); });
+    const auto forked = [](const auto& call) { expect_error(Errc::forked, "", call); };
+    forked([&] { index->size(); });
+    forked([&] { index->get("12345678"); });
     const auto visit = [](std::string_view, std::string_view) { return true; };
-    expect_code(Errc::forked, "for_each", [&] { index->for_each(visit); });
-    if (index->ordered()) expect_code(Errc::forked, "scan", [&] { index->scan("", visit); });
+    forked([&] { index->for_each(visit); });
+    if (index->ordered()) forked([&] { index->scan("", visit); });
+    forked([&] { Index::open(pool_, kName); });
     index.reset();
   }));
-  EXPECT_EQ(index->size(), kPairs);
+  EXPECT_EQ(index->size(), course_.state().size());
 }
 
-// As programs become daemons: the original ends, its child goes on.
-TEST_P(Forks, DaemonMustOpenItself) {
-  const Pipe result;
-  for (const bool before : {true, false}) {
-    const auto path = directory_.file(before ? "before" : "after");
-    const pid_t original = start([&] {
-      auto pool = std::optional(Pool::create(path, options()));
-      auto index = std::optional(open(*pool));
-      put(*index, 0, kPairs);
-      if (before) {
-        index.reset();
-        pool.reset();
-      }
-      ASSERT_EQ(::daemon(1, 1), 0);
-      ::alarm(kPatience);
-      try {
-        if (before) {
-          pool.emplace(Pool::open(path, options()));
-          index.emplace(open(*pool));
-        }
-        put(*index, kPairs, 2 * kPairs);
-        index.reset();
-        pool->close();
-        result.tell(-1);
-      } catch (const Error& error) {
-        result.tell(static_cast<int>(error.code()));
-      }
-    });
-    expect_success(original);
-    const int code = result.hear<int>();
-    EXPECT_EQ(code, before ? -1 : static_cast<int>(Errc::forked));
-    auto pool = Pool::open(path, options());
-    EXPECT_EQ(pool.info().was_clean, before);
-    expect_pairs(open(pool), before ? 2 * kPairs : kPairs);
-  }
-}
-
-TEST_P(Forks, OtherProgramsAreNoConcern) {
-  auto pool = Pool::create(path_, options());
-  {
-    AnyIndex index = open(pool);
-    put(index, 0, kPairs);
-    EXPECT_EQ(std::system("exit 7"), 7 << 8);
-    put(index, kPairs, 2 * kPairs);
-    expect_pairs(index, 2 * kPairs);
-  }
-  pool.close();
-  expect_sound_file(2 * kPairs);
-}
-
-// No handler runs for this one.
-TEST_P(Forks, BareForkIsNoticedToo) {
-  auto pool = Pool::create(path_, options());
-  AnyIndex index = open(pool);
-  put(index, 0, kPairs);
-  const pid_t child = ::_Fork();
-  if (child == 0) {
-    bool good = false;
-    try {
-      index.get(key(0));
-    } catch (const Error& error) {
-      good = error.code() == Errc::forked;
-    }
-    ::_exit(good ? 0 : 1);
-  }
-  expect_success(child);
-  expect_pairs(index, kPairs);
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, Forks, ::testing::ValuesIn(few_index_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, ForksOfIndex, ::testing::ValuesIn(index_workloads()), name_of);
 
 }  // namespace
 }  // namespace perdix::test

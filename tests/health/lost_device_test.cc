@@ -1,5 +1,5 @@
 // A device that goes away under an open pool, as a disk that is pulled out or a file system that
-// shuts down after an error, for every engine x kinds. Even the mapping of a file fails then. The
+// shuts down after an error, for every workload. Even the mapping of a file fails then. The
 // process must live, its other pools work, and the device must have what was acknowledged.
 #include <fcntl.h>
 #include <linux/ioctl.h>
@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "health/failing_pool.h"
-#include "health/name_of.h"
 #include "pool/pool_core.h"
 
 namespace perdix::test {
@@ -70,14 +69,7 @@ class Disk {
 
 class LostDevice : public FailingPool {
  protected:
-  LostDevice() : FailingPool(surviving()) {}
-
-  static PoolOptions surviving() {
-    PoolOptions options = options_for_all_engines();
-    options.durability = Durability::power;
-    options.max_size = 64 << 20;
-    return options;
-  }
+  LostDevice() : FailingPool(Durability::power) {}
 
   void SetUp() override {
     if (!disk_) GTEST_SKIP() << "may not mount a file system";
@@ -97,9 +89,10 @@ class LostDevice : public FailingPool {
   /// Another pool of the process is used as before.
   void expect_others_work() const {
     auto pool = Pool::open(base_, options_);
-    AnyIndex index = open(pool);
-    index.put(key(0), value(1));
-    EXPECT_EQ(index.size(), kKeys / 2);
+    const auto instance = open(pool);
+    Course course = course_so_far();
+    course.step(*instance);
+    EXPECT_TRUE(instance->shows(course.state()));
   }
 
   Disk disk_{directory_.path()};
@@ -107,30 +100,28 @@ class LostDevice : public FailingPool {
 };
 
 TEST_P(LostDevice, KeepsAcknowledgedWrites) {
-  Model model = before_;
-  std::optional<InFlight> in_flight;
+  Course course = course_so_far();
   {
     auto pool = Pool::open(path_, options_);
     {
-      AnyIndex index = open(pool);
-      ASSERT_FALSE(work(index, kSteps / 4, model));
+      const auto instance = open(pool);
+      ASSERT_FALSE(work(course, *instance, kSteps / 4));
       disk_.shut_down();
-      in_flight = work(index, 20 * kSteps, model);
-      ASSERT_TRUE(in_flight);
-      expect_refused(pool, index);
+      ASSERT_TRUE(work(course, *instance, 20 * kSteps));
+      expect_refused(pool, *instance);
     }
     EXPECT_THROW(pool.close(), Error);
   }
   expect_gone();
   expect_others_work();
   disk_.restart();
-  expect_consistent(path_, model, *in_flight);
+  expect_consistent(path_, course, true);
 }
 
 TEST_P(LostDevice, EndsNoProcessAtTheEndOfItsPool) {
   {
     auto pool = Pool::open(path_, options_);
-    const AnyIndex index = open(pool);
+    const auto instance = open(pool);
     disk_.shut_down();
   }
   expect_others_work();
@@ -141,15 +132,15 @@ TEST_P(LostDevice, EndsNoProcessWhenAPoolGrows) {
   options.durability = Durability::process;
   {
     auto pool = Pool::open(path_, options);
-    AnyIndex index = open(pool);
+    const auto instance = open(pool);
     disk_.shut_down();
     EXPECT_THROW(pool.core()->extend(pool.info().size + 1), Error);
-    EXPECT_EQ("", compare_pairs(index, before_));
+    EXPECT_TRUE(instance->shows(course_so_far().state()));
   }
   expect_others_work();
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, LostDevice, ::testing::ValuesIn(few_index_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, LostDevice, ::testing::ValuesIn(few_workloads()), name_of);
 
 }  // namespace
 }  // namespace perdix::test

@@ -1,17 +1,14 @@
 // The system cannot create threads. Opening a pool is then an Error without side effects, and open
 // indexes work without the threads that they would have started.
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-#include "health/name_of.h"
-#include "support/engines.h"
+#include "health/suite.h"
 #include "support/pool_options.h"
 #include "support/values.h"
 #include "util/test_directory.h"
@@ -23,7 +20,7 @@ using testing_files::TempDirectory;
 
 constexpr uid_t kNobody = 65534;
 
-class ThreadLimit : public ::testing::TestWithParam<IndexType> {
+class ThreadLimit : public ::testing::TestWithParam<WorkloadEntry> {
  protected:
   void SetUp() override {
     std::filesystem::permissions(directory_.path(), std::filesystem::perms::all);
@@ -32,21 +29,11 @@ class ThreadLimit : public ::testing::TestWithParam<IndexType> {
   /// Runs `body` in a child that may not start threads after limit() was called.
   template <class Body>
   static void in_child(Body body) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const bool failed_before = HasFailure();
+    expect_success(start([&] {
       // Root has no limit.
-      if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(9);
-      try {
-        body();
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << "the child threw: " << error.what();
-      }
-      ::_exit(HasFailure() && !failed_before ? 1 : 0);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+      ASSERT_TRUE(::geteuid() != 0 || ::setresuid(kNobody, kNobody, kNobody) == 0);
+      body();
+    }));
   }
 
   static void limit(rlim_t threads) {
@@ -60,12 +47,7 @@ class ThreadLimit : public ::testing::TestWithParam<IndexType> {
 
   template <class Call>
   static void expect_no_threads(Call call) {
-    try {
-      call();
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(to_string(error.code()), to_string(Errc::no_threads)) << error.what();
-    }
+    testing_files::expect_error(Errc::no_threads, "", call);
   }
 
   static PoolOptions options() {
@@ -74,7 +56,8 @@ class ThreadLimit : public ::testing::TestWithParam<IndexType> {
     return options;
   }
   static Datum key(std::uint64_t i) {
-    return GetParam().key_kind == Kind::u64 ? Datum(i) : Datum("key " + std::to_string(100000 + i));
+    return GetParam().type->key_kind == Kind::u64 ? Datum(i)
+                                                  : Datum("key " + std::to_string(100000 + i));
   }
 
   TempDirectory directory_{testing_files::memory_directory()};
@@ -99,12 +82,12 @@ TEST_P(ThreadLimit, OpeningIsAnErrorAndNothingElse) {
 
 TEST_P(ThreadLimit, IndexesWorkWithoutThreads) {
   constexpr std::uint64_t kPairs = 20000;
-  const auto value = [](std::uint64_t i) { return tagged_value(GetParam().value_kind, i); };
+  const auto value = [](std::uint64_t i) { return tagged_value(GetParam().type->value_kind, i); };
   in_child([&] {
     {
       auto pool = Pool::create(path_, options());
       limit(1);
-      AnyIndex index = GetParam().open(pool, "index");
+      AnyIndex index = GetParam().type->open(pool, kName);
       for (std::uint64_t i = 0; i < kPairs; ++i) index.put(key(i), value(i));
       for (std::uint64_t i = 0; i < kPairs; i += 2) index.erase(key(i));
       for (std::uint64_t i = 0; i < kPairs; ++i) index.put(key(i), value(i + 1));
@@ -113,7 +96,7 @@ TEST_P(ThreadLimit, IndexesWorkWithoutThreads) {
     auto pool = Pool::open(path_, options());
     limit(1);
     {
-      const AnyIndex index = GetParam().open(pool, "index");
+      const AnyIndex index = GetParam().type->open(pool, kName);
       EXPECT_EQ(index.size(), kPairs);
       for (std::uint64_t i = 0; i < kPairs; i += 7)
         EXPECT_TRUE(DatumView(*index.get(key(i))) == DatumView(value(i + 1))) << i;
@@ -124,7 +107,7 @@ TEST_P(ThreadLimit, IndexesWorkWithoutThreads) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, ThreadLimit, ::testing::ValuesIn(few_index_types()), name_of);
+INSTANTIATE_TEST_SUITE_P(Engines, ThreadLimit, ::testing::ValuesIn(index_workloads()), name_of);
 
 }  // namespace
 }  // namespace perdix::test

@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const IndexType& type_of(const Plan& plan) {
-  for (const IndexType& type : index_types()) {
+  for (const IndexType& type : killed_types()) {
     if (type.name == plan.engine && type.kinds() == plan.kinds) return type;
   }
   throw std::invalid_argument("unknown --engine or --kinds");
@@ -57,7 +57,7 @@ Pool open(Role& role, const Plan& plan, const std::string& path, bool checked_fi
           const Sender& sender) {
   sender.send(Record::Type::opening, 0, 0, 0);
   auto begin = Clock::now();
-  Pool pool = Pool::open(path, options_for(plan.domain));
+  Pool pool = Pool::open(path, pool_options(plan));
   if (checked_first) {
     const auto before = Clock::now();
     const CheckReport report = pool.check();

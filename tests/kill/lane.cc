@@ -43,7 +43,7 @@ Lane::Lane(const Plan& plan)
   create_pool();
 }
 
-void Lane::create_pool() { Pool::create(pool_path(folder_), options_for(plan_.domain)).close(); }
+void Lane::create_pool() { Pool::create(pool_path(folder_), pool_options(plan_)).close(); }
 
 bool Lane::run_round() {
   kill_one(Victim::writer);
@@ -176,10 +176,10 @@ void Lane::verify() {
 }
 
 void Lane::drop_all() {
-  Pool pool = Pool::open(pool_path(folder_), options_for(plan_.domain));
+  Pool pool = Pool::open(pool_path(folder_), pool_options(plan_));
   for (const IndexInfo& info : pool.indexes()) pool.drop(info.name);
   pool.close();
-  pool = Pool::open(pool_path(folder_), options_for(plan_.domain));
+  pool = Pool::open(pool_path(folder_), pool_options(plan_));
   if (pool.info().allocated != 0) {
     problem(fmt::format("{} bytes are allocated in a pool without indexes", pool.info().allocated));
   }

@@ -63,7 +63,7 @@ bool wanted(const Options& options, const Plan& plan) {
 
 std::vector<std::unique_ptr<Lane>> make_lanes(const Options& options, std::uint64_t seed) {
   std::vector<std::unique_ptr<Lane>> lanes;
-  for (const IndexType& type : index_types()) {
+  for (const IndexType& type : killed_types()) {
     for (const Setting& setting : kSettings) {
       const Plan plan = {type.name,    type.kinds(),    setting.domain,
                          setting.mode, setting.threads, seed};

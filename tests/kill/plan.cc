@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "install/outside/list.h"
+#include "support/typed_index.h"
+
 namespace perdix::test::kill {
 namespace {
 
@@ -19,7 +22,36 @@ Mode mode_named(std::string_view name) {
 
 bool apart(const Plan& plan) { return plan.mode == Mode::apart; }
 
+using Lists = tips::User<"list", SortedList>;
+
+template <class K, class V>
+AnyIndex open_list(const Pool& pool, std::string_view name) {
+  return AnyIndex(std::make_unique<TypedIndex<Tips<Lists, K, V>>>(pool, name));
+}
+
+template <class K, class V>
+IndexType type_of_lists() {
+  const std::string engine(Lists::kEngine);
+  return {engine, engine, kKindOf<K>, kKindOf<V>, true, nullptr, open_list<K, V>, nullptr};
+}
+
 }  // namespace
+
+const std::vector<IndexType>& killed_types() {
+  static const std::vector<IndexType> types = [] {
+    std::vector<IndexType> all(index_types().begin(), index_types().end());
+    all.push_back(type_of_lists<std::uint64_t, std::string>());
+    all.push_back(type_of_lists<std::string, std::uint64_t>());
+    return all;
+  }();
+  return types;
+}
+
+PoolOptions pool_options(const Plan& plan) {
+  PoolOptions options = options_for(plan.domain);
+  for (const tips::Plugin* plugin : Lists::plugins()) options.plugins.push_back(plugin);
+  return options;
+}
 
 std::string_view name_of(Mode mode) {
   switch (mode) {

@@ -48,6 +48,12 @@ struct Plan {
   std::size_t keys() const { return mode == Mode::together ? 250 : write_profile().keys; }
 };
 
+/// All types of indexes, and a user's index that is plugged into Tips.
+const std::vector<IndexType>& killed_types();
+
+/// Of the pool, with that user's plug-in.
+PoolOptions pool_options(const Plan& plan);
+
 inline constexpr std::string_view kIndexName = "killed";
 inline constexpr std::string_view kSecondName = "second";
 inline constexpr std::size_t kSecondKeys = 80;

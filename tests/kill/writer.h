@@ -12,6 +12,7 @@
 
 #include "kill/plan.h"
 #include "kill/process.h"
+#include "support/compare.h"
 #include "support/engines.h"
 #include "support/keys.h"
 #include "support/values.h"
@@ -80,13 +81,8 @@ class Writer {
   /// Half of them by update_with(), which looks first.
   bool execute(const Command& command) {
     if (command.tag % 2 == 0) return execute_by_change(command);
-    const Datum& key = keys_[command.key];
-    switch (command.op) {
-      case Op::put: index_.put(key, tagged_value(type_.value_kind, command.tag)); return true;
-      case Op::insert: return index_.insert(key, tagged_value(type_.value_kind, command.tag));
-      case Op::update: return index_.update(key, tagged_value(type_.value_kind, command.tag));
-      default: return index_.erase(key);
-    }
+    return make_change(index_, command.op, keys_[command.key],
+                       tagged_value(type_.value_kind, command.tag));
   }
 
   bool execute_by_change(const Command& command) {

@@ -2,8 +2,6 @@
 // so on. A call that throws Errc::no_memory has changed nothing, and a call that returns is
 // complete. Threads of the pool postpone their work while their allocations fail. At the end the
 // index must equal the model, and the pool must be valid.
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -24,9 +22,11 @@
 #include "memory/failing_memory.h"
 #include "pm/test_files.h"
 #include "pool/claim_image.h"
+#include "support/engines.h"
 #include "support/pool_options.h"
 #include "util/random.h"
 #include "util/test_directory.h"
+#include "util/test_name.h"
 
 namespace perdix::test {
 namespace {
@@ -37,44 +37,22 @@ using testing_files::TempDirectory;
 
 constexpr std::uint64_t kKeys = 700;
 
-enum class Way { usual, buffers, small };
+/// How the tests open an index: by Index, whose calls are those of the engine's class. Names and
+/// values of options allocate: a call whose allocations fail gets options made before it.
+IndexOptions options_of(const IndexType& type, bool resume = false) {
+  IndexOptions options = detail::index::options_or_defaults(type.options);
+  if (type.buffered()) options.named["dram_budget"] = "unlimited";
+  options.resume_in_background = resume;
+  return options;
+}
 
-/// An engine with one combination of kinds, opened in one way. The tests go through Index, so that
-/// they compile once; its calls are those of the engine's class.
-struct Type {
-  const detail::index::EngineTraits* traits;
-  Kind key_kind;
-  Kind value_kind;
-  Way way;
+IndexInfo info_of(const IndexType& type, std::string name) {
+  return {std::move(name), type.engine, type.key_kind, type.value_kind};
+}
 
-  std::string name() const {
-    static constexpr std::array kWays = {"_", "_buffered_", "_small_"};
-    std::string name(traits->engine);
-    std::replace(name.begin(), name.end(), ':', '_');
-    return name + kWays[static_cast<std::size_t>(way)] + std::string(to_string(key_kind)) + "_" +
-           std::string(to_string(value_kind));
-  }
-
-  IndexInfo info(std::string name) const {
-    return {std::move(name), std::string(traits->engine), key_kind, value_kind};
-  }
-
-  /// Their names and values allocate: a call whose allocations fail gets options made before it.
-  IndexOptions options(bool resume = false) const {
-    IndexOptions options;
-    if (way == Way::buffers) {
-      options = traits->buffered();
-      options.named["dram_budget"] = "unlimited";
-    }
-    if (way == Way::small) options = traits->small();
-    options.resume_in_background = resume;
-    return options;
-  }
-
-  std::unique_ptr<Index> open(const Pool& pool, bool resume = false) const {
-    return Index::open_or_create(pool, info("index"), options(resume));
-  }
-};
+std::unique_ptr<Index> open_index(const Pool& pool, const IndexType& type, bool resume = false) {
+  return Index::open_or_create(pool, info_of(type, "index"), options_of(type, resume));
+}
 
 /// A key or value as Index takes it.
 std::string datum(Kind kind, std::uint64_t number, std::uint64_t tag) {
@@ -124,7 +102,7 @@ std::uint64_t fail_each(Count count, const Call& call, const After& after) {
 
 using Model = std::map<std::string, std::string>;
 
-class Allocation : public ::testing::TestWithParam<Type> {
+class Allocation : public ::testing::TestWithParam<IndexType> {
  protected:
   /// Made once: what it allocates is not of the calls that are tested.
   static const PoolOptions& options() {
@@ -144,11 +122,11 @@ class Allocation : public ::testing::TestWithParam<Type> {
 
   void create() {
     pool_.emplace(Pool::create(path_, options()));
-    index_ = GetParam().open(*pool_);
+    index_ = open_index(*pool_, GetParam());
   }
   void open(bool resume = false) {
     pool_.emplace(Pool::open(path_, options()));
-    index_ = GetParam().open(*pool_, resume);
+    index_ = open_index(*pool_, GetParam(), resume);
   }
   void close() {
     index_.reset();
@@ -209,7 +187,7 @@ class Allocation : public ::testing::TestWithParam<Type> {
     {
       Pool pool = Pool::open(copy, options());
       {
-        const auto index = GetParam().open(pool);
+        const auto index = open_index(pool, GetParam());
         expect_holds(*index, model_);
       }
       EXPECT_TRUE(pool.check().ok());
@@ -269,10 +247,8 @@ class Allocation : public ::testing::TestWithParam<Type> {
   /// little or nothing in DRAM, a segment splits once with these keys, and lists of what is to be
   /// freed mostly have room.
   static bool needs_memory() {
-    const Type& type = GetParam();
-    const std::string_view engine = type.traits->engine;
-    return type.way != Way::usual ||
-           !(engine == "fastfair" || engine == "cceh" || engine == "skiplist");
+    const auto& [name, engine] = std::tie(GetParam().name, GetParam().engine);
+    return name != engine || !(engine == "fastfair" || engine == "cceh" || engine == "skiplist");
   }
 
   /// Calls have met failing allocations.
@@ -290,34 +266,21 @@ class Allocation : public ::testing::TestWithParam<Type> {
   std::uint64_t failures_ = 0;
 };
 
-/// Most indexes of Tips have no mixed kinds here: these are the framework's, which is the same.
-bool has_mixed_kinds(std::string_view engine) {
-  return !engine.starts_with("tips:") || engine == "tips:hash" || engine == "tips:btree";
-}
-
-void add_kinds(std::vector<Type>& types, const detail::index::EngineTraits& traits, Way way) {
-  for (const Kind key : {Kind::u64, Kind::bytes})
-    for (const Kind value : {Kind::u64, Kind::bytes})
-      if (key == value || has_mixed_kinds(traits.engine))
-        types.push_back({&traits, key, value, way});
-}
-
-/// All engines; those that can have write buffers with these, too, and those that have a shape for
-/// few keys in that.
-template <class... EngineTraits>
-std::vector<Type> types_of(const std::tuple<EngineTraits...>*) {
-  std::vector<Type> types;
-  for (const auto* traits : {&EngineTraits::kTraits...}) {
-    add_kinds(types, *traits, Way::usual);
-    if (traits->buffered) add_kinds(types, *traits, Way::buffers);
-    if (traits->small) add_kinds(types, *traits, Way::small);
-  }
+/// Of the library, in shapes that stay as they are.
+std::vector<IndexType> tested_types() {
+  std::vector<IndexType> types = few_index_types();
+  std::erase_if(types, [](const IndexType& type) {
+    return type.name.ends_with("+growing") ||
+           detail::index::find_traits(type.engine, EngineList()) == nullptr;
+  });
   return types;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Allocation,
-                         ::testing::ValuesIn(types_of(static_cast<const EngineList*>(nullptr))),
-                         [](const auto& type) { return type.param.name(); });
+INSTANTIATE_TEST_SUITE_P(All, Allocation, ::testing::ValuesIn(tested_types()),
+                         [](const auto& type) {
+                           return detail::util::test_name(type.param.name + "_" +
+                                                          type.param.kinds());
+                         });
 
 TEST_P(Allocation, OfAWriteFails) {
   create();
@@ -438,8 +401,8 @@ TEST_P(Allocation, OfAnOpeningFails) {
   }
   const auto clean = path_, copy = killed();
   close();
-  const IndexInfo info = GetParam().info("index");
-  const IndexOptions wanted = GetParam().options();
+  const IndexInfo info = info_of(GetParam(), "index");
+  const IndexOptions wanted = options_of(GetParam());
   for (const auto& path : {clean, copy}) {
     for (const Count count : {Count::once, Count::onwards}) {
       std::optional<Pool> pool;
@@ -478,8 +441,8 @@ TEST_P(Allocation, OfACallOfThePoolFails) {
   create();
   fill();
   const std::string long_name(100, 'n');
-  const IndexInfo info = GetParam().info(long_name);
-  const IndexOptions wanted = GetParam().options();
+  const IndexInfo info = info_of(GetParam(), long_name);
+  const IndexOptions wanted = options_of(GetParam());
   for (const Count count : {Count::once, Count::onwards}) {
     const Pool& pool = *pool_;
     fail_each(
@@ -596,7 +559,7 @@ TEST_P(Allocation, OfOtherThreadsFail) {
     expect_holds(*index_, model_);
     index_.reset();
     expect_sound_pool();
-    index_ = GetParam().open(*pool_);
+    index_ = open_index(*pool_, GetParam());
   }
   expect_all_right();
 }

@@ -101,7 +101,10 @@ FAIR_STRINGS = ("fastfair:bytes:bytes", "fastfair")
 FAIR_B = ("fastfair+b:u64:u64", "fastfair+b")
 FAIR_BO = ("fastfair+bo:u64:u64", "fastfair+bo")
 FAIR_B_STRINGS = ("fastfair+b:bytes:bytes", "fastfair+b")
-FAIR_PATH_UNIT = (unit("src/index/fastfair/fastfair_test", "FastFair/Shortcut*"),)
+_ANY_OPTIONS = "_process.random_operations_with_other_options_at_each_opening"
+FAIR_PATH_UNIT = (
+    unit("tests/conformance/perdix_conformance", f"fastfair_buffers_*{_ANY_OPTIONS}"),
+)
 FAIR_UNIT = (unit("src/index/fastfair/fastfair_test", "FastFairBuffer*"),)
 ELF = ("elf:points",)
 ELF_UNIT = (unit("src/index/elf/elf_test", "*"),)

@@ -9,6 +9,8 @@
 
 #include "storm/descriptors.h"
 #include "storm/faults.h"
+#include "storm/verify.h"
+#include "support/compare.h"
 
 namespace perdix::test::storm {
 namespace {
@@ -25,14 +27,8 @@ constexpr std::uint32_t kFewKeys = 8;
 /// Ends the step of a client whose pool has just failed by the sync of another thread.
 struct PoolFailed {};
 
-const char* name_of_call(Op op) {
-  switch (op) {
-    case Op::put: return "put";
-    case Op::insert: return "insert";
-    case Op::update: return "update";
-    default: return "erase";
-  }
-}
+/// A literal, as Call wants it.
+const char* name_of_call(Op op) { return to_string(op).data(); }
 
 }  // namespace
 
@@ -116,19 +112,10 @@ void Client::note_failed_sync(const OpenIndex& index, const Outcome& outcome) {
     board_.sick[index.plan.pool] = true;
 }
 
-Found Client::version_of(const OpenIndex& index, std::uint32_t number, const Datum& value) const {
-  const auto tag = index.plan.values.read(value);
-  require(tag.has_value(), name(index, number) + " has a damaged value");
-  require(tag->key == number,
-          fmt::format("{} has the value of key {}", name(index, number), tag->key));
-  return tag->version;
-}
-
 Found Client::find(OpenIndex& index, std::uint32_t number) {
   const Call marked(seat_, "get");
   try {
-    const auto value = index.index.get(index.key(number));
-    return value ? version_of(index, number, *value) : Found{};
+    return version_of(index, number, index.index.get(index.key(number)));
   } catch (const Error& error) {
     if (depth_ != 0 || step_.fault != Fault::sync || error.code() != Errc::io_error) throw;
     board_.sick[index.plan.pool] = true;
@@ -167,14 +154,8 @@ void Client::write(OpenIndex& index, std::uint32_t number, Op op) {
   bool result = true;
   const bool effect = op == Op::put || before.present == (op != Op::insert);
   if (effect) cell.begin(next);
-  const Outcome outcome = call(index, name_of_call(op), [&] {
-    switch (op) {
-      case Op::put: index.index.put(key, value); break;
-      case Op::insert: result = index.index.insert(key, value); break;
-      case Op::update: result = index.index.update(key, value); break;
-      default: result = index.index.erase(key);
-    }
-  });
+  const Outcome outcome =
+      call(index, name_of_call(op), [&] { result = make_change(index.index, op, key, value); });
   if (outcome.threw) return after_failure(index, number, op, outcome);
   full_ = 0;
   require(result == effect,
@@ -214,7 +195,7 @@ void Client::expect_refusal(OpenIndex& index, std::uint32_t number) {
   const Datum key = index.key(number);
   std::optional<Datum> value;
   if (!attempt("get", [&] { value = index.index.get(key); }).threw) {
-    const Found found = value ? version_of(index, number, *value) : Found{};
+    const Found found = version_of(index, number, value);
     require(
         Snapshot{before, std::nullopt}.allows(found),
         fmt::format("{}: a sync failed, the call threw, and get() serves its effect: {}, before {}",
@@ -235,14 +216,8 @@ void Client::write_hot(OpenIndex& index, std::uint32_t hot, Op op) {
   const Datum value = index.plan.values({number, next.version});
   bool result = true;
   cell.begin(writer_, next);
-  const Outcome outcome = call(index, name_of_call(op), [&] {
-    switch (op) {
-      case Op::put: index.index.put(key, value); break;
-      case Op::insert: result = index.index.insert(key, value); break;
-      case Op::update: result = index.index.update(key, value); break;
-      default: result = index.index.erase(key);
-    }
-  });
+  const Outcome outcome =
+      call(index, name_of_call(op), [&] { result = make_change(index.index, op, key, value); });
   if (outcome.threw) {
     require(may_throw(index, op, outcome),
             fmt::format("{}: {}() threw {} without a reason ({})", name(index, number),
@@ -289,7 +264,7 @@ void Client::read_many(OpenIndex& index) {
   const Call marked(seat_, "get_many");
   const auto values = index.index.get_many(keys);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Found found = values[i] ? version_of(index, numbers[i], *values[i]) : Found{};
+    const Found found = version_of(index, numbers[i], values[i]);
     require(allows(before[i], index.model.cells[numbers[i]].load(), found),
             fmt::format("{}: get_many() found {}; before the call: {}", name(index, numbers[i]),
                         show(found), show(before[i].decided)));

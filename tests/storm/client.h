@@ -96,7 +96,6 @@ class Client {
   void after_failure(OpenIndex& index, std::uint32_t number, Op op, const Outcome& outcome);
   void expect_refusal(OpenIndex& index, std::uint32_t number);
   Found find(OpenIndex& index, std::uint32_t number);
-  Found version_of(const OpenIndex& index, std::uint32_t number, const Datum& value) const;
   std::string name(const OpenIndex& index, std::uint32_t number) const;
 
   bool sick(const OpenIndex& index) const { return board_.sick[index.plan.pool].load(); }

@@ -10,15 +10,6 @@
 namespace perdix::test::storm {
 namespace {
 
-Found version_of(const OpenIndex& index, std::uint32_t number, const std::optional<Datum>& value) {
-  if (!value) return std::nullopt;
-  const auto tag = index.plan.values.read(*value);
-  require(tag.has_value() && tag->key == number,
-          fmt::format("{}: key {} {} has a damaged value or that of another key", title(index),
-                      number, show(index.key(number))));
-  return tag->version;
-}
-
 /// Counts the pairs that must be there.
 std::uint64_t compare_keys(OpenIndex& index, Seat& seat) {
   std::uint64_t there = 0;
@@ -79,6 +70,15 @@ std::uint64_t hot_there(OpenIndex& index, Seat& seat) {
 }
 
 }  // namespace
+
+Found version_of(const OpenIndex& index, std::uint32_t number, const std::optional<Datum>& value) {
+  if (!value) return std::nullopt;
+  const auto tag = index.plan.values.read(*value);
+  require(tag.has_value() && tag->key == number,
+          fmt::format("{}: key {} {} has a damaged value or that of another key", title(index),
+                      number, show(index.key(number))));
+  return tag->version;
+}
 
 std::string title(const OpenIndex& index) {
   return fmt::format("{} ({} {}, {} keys {})", index.plan.name, index.plan.type->engine,

@@ -2,6 +2,7 @@
 // throws a Finding. One thread may use them.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <perdix/perdix.h>
@@ -14,6 +15,9 @@ namespace perdix::test::storm {
 
 /// Names an index in a finding.
 std::string title(const OpenIndex& index);
+
+/// The version that the key's value tells of; nothing without a value.
+Found version_of(const OpenIndex& index, std::uint32_t number, const std::optional<Datum>& value);
 
 /// Each key by get(), all pairs by scan(), size(), check(); decides what was in flight.
 void compare_all(OpenIndex& index, Seat& seat);

@@ -47,6 +47,15 @@ std::string differ(const What& what, const Rows& expected, const Rows& actual) {
 
 }  // namespace
 
+bool make_change(AnyIndex& index, Op op, DatumView key, DatumView value) {
+  switch (op) {
+    case Op::put: index.put(key, value); return true;
+    case Op::insert: return index.insert(key, value);
+    case Op::update: return index.update(key, value);
+    default: return index.erase(key);
+  }
+}
+
 std::string problems_of(const CheckReport& report) {
   return fmt::format("{}", fmt::join(report.problems, "; "));
 }

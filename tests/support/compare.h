@@ -1,5 +1,5 @@
-// Runs operations on an index and on the reference map. Every function returns a description of the
-// differences, or an empty string.
+// Runs operations on an index and on the reference map. What compares returns a description
+// of the differences, or an empty string.
 #pragma once
 
 #include <string>
@@ -10,6 +10,9 @@
 #include "support/workload.h"
 
 namespace perdix::test {
+
+/// Makes a put, which returns true, an insert, an update or an erase.
+bool make_change(AnyIndex& index, Op op, DatumView key, DatumView value);
 
 /// A report's problems in one string.
 std::string problems_of(const CheckReport& report);

@@ -24,6 +24,7 @@ inline constexpr std::initializer_list<Domain> kInProcess = {Domain::process};
 
 /// What a case may ask for.
 inline bool ordered(const IndexType& type) { return type.ordered; }
+inline bool buffered(const IndexType& type) { return type.buffered(); }
 inline bool bytes_keys(const IndexType& type) { return type.key_kind == Kind::bytes; }
 inline bool bytes_values(const IndexType& type) { return type.value_kind == Kind::bytes; }
 inline bool ordered_bytes_values(const IndexType& type) {

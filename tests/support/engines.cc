@@ -19,55 +19,33 @@ AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& 
       pool, name, detail::index::options_of(Traits::kOptions, Traits::kTraits.engine, options)));
 }
 
-enum class Way { usual, buffers, small, growing };
-
-template <class Traits, class Index, Way kWay>
-AnyIndex open(const Pool& pool, std::string_view name) {
-  if constexpr (kWay == Way::usual)
-    return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
-  else if constexpr (kWay == Way::buffers)
-    return open_with<Traits, Index>(pool, name, Traits::kTraits.buffered());
-  else if constexpr (kWay == Way::small)
-    return open_with<Traits, Index>(pool, name, Traits::kTraits.small());
-  else
-    return open_with<Traits, Index>(pool, name, Traits::kTraits.growing());
-}
-
-constexpr std::string_view suffix_of(Way way) {
-  switch (way) {
-    case Way::usual: return "";
-    case Way::buffers: return "+buffers";
-    case Way::small: return "+small";
-    case Way::growing: return "+growing";
-  }
-  return "";
-}
-
-/// The class template of an engine, opened in one way.
-template <class Traits, Way kWay>
-void add_opened(std::vector<IndexType>& types, const std::string& engine) {
-  using Number = std::uint64_t;
-  using Bytes = std::string;
-  const auto add_kinds = [&]<Storable K, Storable V>() {
-    using Index = typename Traits::template Index<K, V>;
-    types.push_back({engine + std::string(suffix_of(kWay)), engine, kKindOf<K>, kKindOf<V>,
-                     OrderedIndex<Index>, kWay == Way::buffers, open<Traits, Index, kWay>,
-                     open_with<Traits, Index>});
-  };
-  add_kinds.template operator()<Number, Number>();
-  add_kinds.template operator()<Number, Bytes>();
-  add_kinds.template operator()<Bytes, Number>();
-  add_kinds.template operator()<Bytes, Bytes>();
+template <class Index>
+AnyIndex open_as_usual(const Pool& pool, std::string_view name) {
+  return AnyIndex(std::make_unique<TypedIndex<Index>>(pool, name));
 }
 
 template <class Traits>
 void add(std::vector<IndexType>& types) {
-  const std::string engine(Traits::kTraits.engine);
-  add_opened<Traits, Way::usual>(types, engine);
-  if constexpr (Traits::kTraits.buffered != nullptr)
-    add_opened<Traits, Way::buffers>(types, engine);
-  if constexpr (Traits::kTraits.small != nullptr) add_opened<Traits, Way::small>(types, engine);
-  if constexpr (Traits::kTraits.growing != nullptr) add_opened<Traits, Way::growing>(types, engine);
+  using Number = std::uint64_t;
+  using Bytes = std::string;
+  const detail::index::EngineTraits& traits = Traits::kTraits;
+  const std::string engine(traits.engine);
+  const auto add_kinds = [&]<Storable K, Storable V>(const std::string& name,
+                                                     detail::index::NamedOptions options) {
+    using Index = typename Traits::template Index<K, V>;
+    types.push_back({name, engine, kKindOf<K>, kKindOf<V>, OrderedIndex<Index>, options,
+                     open_as_usual<Index>, open_with<Traits, Index>});
+  };
+  const auto add_opened = [&](const std::string& name, detail::index::NamedOptions options) {
+    add_kinds.template operator()<Number, Number>(name, options);
+    add_kinds.template operator()<Number, Bytes>(name, options);
+    add_kinds.template operator()<Bytes, Number>(name, options);
+    add_kinds.template operator()<Bytes, Bytes>(name, options);
+  };
+  add_opened(engine, nullptr);
+  if (traits.buffered != nullptr) add_opened(engine + "+buffers", traits.buffered);
+  if (traits.small != nullptr) add_opened(engine + "+small", traits.small);
+  if (traits.growing != nullptr) add_opened(engine + "+growing", traits.growing);
 }
 
 template <class... Traits>
@@ -79,6 +57,12 @@ std::vector<IndexType> make_types(std::tuple<Traits...>*) {
 
 }  // namespace
 
+AnyIndex IndexType::open(const Pool& pool, std::string_view index) const {
+  return options == nullptr ? open_as_usual(pool, index) : open_with(pool, index, options());
+}
+
+bool IndexType::buffered() const { return name.ends_with("+buffers"); }
+
 std::string IndexType::kinds() const {
   return std::string(to_string(key_kind)) + "_" + std::string(to_string(value_kind));
 }
@@ -89,14 +73,17 @@ std::span<const IndexType> index_types() {
   return types;
 }
 
-std::vector<IndexType> few_index_types() {
-  const auto is_left_out = [](const IndexType& type) {
-    return type.engine.starts_with("tips:") && type.engine != "tips:hash" &&
-           type.engine != "tips:btree" && type.key_kind != type.value_kind;
-  };
-  const std::span<const IndexType> all = index_types();
-  std::vector<IndexType> few(all.begin(), all.end());
-  std::erase_if(few, is_left_out);
+const std::vector<IndexType>& few_index_types() {
+  static const std::vector<IndexType> few = [] {
+    const auto is_left_out = [](const IndexType& type) {
+      return type.engine.starts_with("tips:") && type.engine != "tips:hash" &&
+             type.engine != "tips:btree" && type.key_kind != type.value_kind;
+    };
+    const std::span<const IndexType> all = index_types();
+    std::vector<IndexType> types(all.begin(), all.end());
+    std::erase_if(types, is_left_out);
+    return types;
+  }();
   return few;
 }
 

@@ -20,12 +20,17 @@ struct IndexType {
   std::string engine;  ///< the name that pools know it by
   Kind key_kind;
   Kind value_kind;
-  bool ordered;   ///< it has scan(); hash indexes have none, and the cases for scans skip them
-  bool buffered;  ///< opened with write buffers, which come with a log, or with a cached way
-  AnyIndex (*open)(const Pool& pool, std::string_view name);
+  bool ordered;  ///< it has scan(); hash indexes have none, and the cases for scans skip them
 
-  /// Like open(), with options.
-  AnyIndex (*open_with)(const Pool& pool, std::string_view name, const IndexOptions& options);
+  /// Those that open() takes; null: none.
+  IndexOptions (*options)();
+  AnyIndex (*open_as_usual)(const Pool& pool, std::string_view index);
+  AnyIndex (*open_with)(const Pool& pool, std::string_view index, const IndexOptions& options);
+
+  AnyIndex open(const Pool& pool, std::string_view index) const;
+
+  /// Opened with write buffers, which come with a log, or with a cached way.
+  bool buffered() const;
 
   /// "u64_bytes" for keys that are numbers and values that are strings.
   std::string kinds() const;
@@ -35,7 +40,7 @@ struct IndexType {
 std::span<const IndexType> index_types();
 
 /// All but mixed kinds of most indexes of Tips: kinds are the framework's, which is the same in all
-/// of these. For suites in which a case takes seconds.
-std::vector<IndexType> few_index_types();
+/// of these. For suites in which a case takes seconds. Thread-safe.
+const std::vector<IndexType>& few_index_types();
 
 }  // namespace perdix::test

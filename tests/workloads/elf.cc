@@ -67,8 +67,8 @@ Columns columns_of(const std::string& rows) {
 /// An Elf of few rows in a segment and few words in a block.
 class Points {
  public:
-  explicit Points(const Pool& pool) {
-    IndexInfo info{"t", std::string(elf::kEngineName), Kind::u64, Kind::u64};
+  Points(const Pool& pool, const std::string& name) {
+    IndexInfo info{name, std::string(elf::kEngineName), Kind::u64, Kind::u64};
     info.model = DataModel::points;
     table_.emplace(pool.core()->open_index(info), kDimensions, elf::kSmallShape);
   }
@@ -101,8 +101,8 @@ class Points {
 /// An ElfTable, whose columns have dictionaries.
 class Typed {
  public:
-  explicit Typed(const Pool& pool)
-      : table_(pool, "t",
+  Typed(const Pool& pool, const std::string& name)
+      : table_(pool, name,
                std::vector<ElfColumn>{
                    {"l", ElfType::int64}, {"s", ElfType::string}, {"g", ElfType::float64}}) {}
 
@@ -150,7 +150,7 @@ void when_free(const Act& act) {
 template <class Table>
 class RowsInstance final : public testing::Instance {
  public:
-  explicit RowsInstance(const Pool& pool) : table_(pool) {}
+  RowsInstance(const Pool& pool, const std::string& name) : table_(pool, name) {}
 
   testing::Problems check() override { return table_.check(); }
 
@@ -179,17 +179,24 @@ class RowsInstance final : public testing::Instance {
     return {[this] { when_free([this] { table_.compact(); }); }, [this] { (void)table_.count(); }};
   }
 
+  std::vector<testing::NamedCall> calls() override {
+    const Row row(kDimensions, 1);
+    return {{"insert", true, [=, this] { table_.insert(row); }},
+            {"erase", true, [this] { table_.erase(0); }},
+            {"build", true, [=, this] { table_.build(columns_of(row_text(row))); }},
+            {"compact", true, [this] { table_.compact(); }},
+            {"find", false, [=, this] { (void)table_.find(row); }},
+            {"count", false, [this] { (void)table_.count(); }},
+            {"size", false, [this] { (void)table_.size(); }},
+            {"check", false, [this] { (void)table_.check(); }}};
+  }
+
  private:
   Table table_;
 };
 
-template <class Table>
-class RowsWorkload final : public PoolWorkload {
+class RowsWorkload final : public testing::Workload {
  public:
-  std::unique_ptr<testing::Instance> open(const Pool& pool) override {
-    return std::make_unique<RowsInstance<Table>>(pool);
-  }
-
   Step next_step(detail::util::Random& random, const State& state, unsigned, unsigned) override {
     const std::uint64_t choice = random.below(200);
     if (choice == 0) {
@@ -227,8 +234,10 @@ class RowsWorkload final : public PoolWorkload {
 
 template <class Table>
 WorkloadEntry entry_of(const char* name) {
-  return {name, std::chrono::milliseconds(60),
-          [] { return std::make_unique<RowsWorkload<Table>>(); }};
+  return {name, std::chrono::milliseconds(60), [] { return std::make_unique<RowsWorkload>(); },
+          [](const Pool& pool, const std::string& in_pool) {
+            return std::make_unique<RowsInstance<Table>>(pool, in_pool);
+          }};
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Changes changes_of(const Step& step) {
 template <class Calls>
 class ContainerInstance final : public testing::Instance {
  public:
-  explicit ContainerInstance(const Pool& pool) : container_(pool, "c") {}
+  ContainerInstance(const Pool& pool, const std::string& name) : container_(pool, name) {}
 
   testing::Problems check() override { return container_.check().problems; }
 
@@ -76,17 +76,23 @@ class ContainerInstance final : public testing::Instance {
     }};
   }
 
+  std::vector<testing::NamedCall> calls() override {
+    return {{"write", true,
+             [this] {
+               apply({0, "", "1"});
+             }},
+            {"read", false, companions().front()},
+            {"size", false, [this] { (void)container_.size(); }},
+            {"stats", false, [this] { (void)container_.stats(); }},
+            {"check", false, [this] { (void)container_.check(); }}};
+  }
+
  private:
   TipsOf<typename Calls::Container> container_;
 };
 
-template <class Calls>
-class ContainerWorkload final : public PoolWorkload {
+class ContainerWorkload final : public testing::Workload {
  public:
-  std::unique_ptr<testing::Instance> open(const Pool& pool) override {
-    return std::make_unique<ContainerInstance<Calls>>(pool);
-  }
-
   Step next_step(Random& random, const State&, unsigned, unsigned) override {
     return {0, "", std::to_string(random())};
   }
@@ -112,7 +118,10 @@ std::vector<WorkloadEntry> tips_of_workloads() {
   tips_of::for_each_tested("", [&](auto calls) {
     using Calls = decltype(calls);
     entries.push_back({fmt::format("tips_of:{}", Calls::kName), std::chrono::milliseconds(25),
-                       [] { return std::make_unique<ContainerWorkload<Calls>>(); }});
+                       [] { return std::make_unique<ContainerWorkload>(); },
+                       [](const Pool& pool, const std::string& name) {
+                         return std::make_unique<ContainerInstance<Calls>>(pool, name);
+                       }});
   });
   return entries;
 }

@@ -14,7 +14,6 @@
 #include <perdix/pool.h>
 
 #include "index/cceh/test_map.h"
-#include "index/common/test_maps.h"
 #include "index/common/test_seeds.h"
 #include "pm/test_files.h"
 #include "util/random.h"
@@ -42,42 +41,6 @@ class CcehTest : public testing::Test {};
 
 TYPED_TEST_SUITE(CcehTest, AllKinds);
 
-/// Any calls, compared with a map, over reopenings. `next_options(random)` says how it is opened.
-template <class K, class V, class NextOptions>
-void expect_to_be_a_map(NextOptions next_options) {
-  for (const std::uint64_t seed : {1, 2, 3}) {
-    SCOPED_TRACE(seed);
-    util::Random random(seed);
-    TestMap<K, V> map(kSmall, next_options(random));
-    behaves_like_a_map<K, V>(map, random, few_then_many, [&] {
-      map.core().reclaim_space();
-      map.set_options(next_options(random));
-      random.one_in(2) ? map.reopen() : map.reopen_index();
-    });
-  }
-}
-
-TYPED_TEST(CcehTest, BehavesLikeAMap) {
-  expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(
-      [](util::Random&) { return CcehOptions{}; });
-}
-
-/// Any technique, and no buffers, some, or one for each segment.
-CcehOptions with_buffers(util::Random& random) {
-  constexpr std::uint64_t kFew = 40'000;
-  CcehOptions options;
-  options.technique = static_cast<Technique>(random.below(3));
-  options.dram_budget = random.below(4) == 0 ? 0 : random.below(2) == 0 ? kFew : kUnlimited;
-  options.resume_in_background = random.below(2) == 0;
-  return options;
-}
-
-TYPED_TEST(CcehTest, BehavesLikeAMapWithBuffers) {
-  expect_to_be_a_map<typename TypeParam::Key, typename TypeParam::Value>(with_buffers);
-}
-
-constexpr std::array kTechniques = {Technique::none, Technique::b, Technique::bo};
-
 // All pairs of the segments are gone, and too little was written since the log was last shortened
 // for buffers to be merged now.
 TEST(CcehBuffers, DoesNotJoinASegmentWithBufferedPairs) {
@@ -91,46 +54,6 @@ TEST(CcehBuffers, DoesNotJoinASegmentWithBufferedPairs) {
   for (Number key = kNew; key < kEnd; ++key) EXPECT_EQ(map->get(key), std::optional(key));
   EXPECT_EQ(map->size(), kEnd - kNew);
   map.expect_sound_pool();
-}
-
-// It has no log yet, and there is no space for one.
-TEST(CcehBuffers, OpensWithoutBuffersInAFullPool) {
-  TestMap<Number, Number> map(kSmall);
-  map->put(1, 1);
-  pool::IndexHandle other = map.core().open_index("other", "fastfair", Kind::u64, Kind::u64);
-  const auto take = [&](std::uint64_t bytes) {
-    alloc::Session session = map.core().allocator().session();
-    const pm::Offset block = session.reserve(bytes);
-    *map.core().at<std::uint64_t>(block) = other.root();
-    session.commit(pm::set_word(other.root(), block));
-  };
-  for (std::uint64_t bytes = std::uint64_t{1} << 20; bytes >= 64; bytes /= 2) {
-    try {
-      for (;;) take(bytes);
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), Errc::out_of_space);
-    }
-  }
-  map.set_options({.dram_budget = kUnlimited, .technique = Technique::b});
-  ASSERT_NO_THROW(map.reopen_index());
-  EXPECT_EQ(map.root().log, pm::kNull);
-  EXPECT_EQ(map->get(1), std::optional<Number>(1));
-  EXPECT_TRUE(map->erase(1));
-}
-
-TYPED_TEST(CcehTest, FreesEverythingOnDrop) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (const Technique technique : kTechniques) {
-    TestMap<K, V> map(kSmall, {.dram_budget = kUnlimited, .technique = technique});
-    map.drop();
-    const std::uint64_t empty = map.allocated();
-    for (Number i = 0; i < 2000; ++i) map->put(datum<K>(i), datum<V>(i));
-    for (Number i = 0; i < 2000; i += 3) ASSERT_TRUE(map->erase(datum<K>(i)));
-    EXPECT_GT(map->stats().leaves, 50u);
-    map.drop();
-    EXPECT_EQ(map.allocated(), empty);
-  }
 }
 
 /// Also where moved pairs were left behind, which must not come back.
@@ -396,32 +319,6 @@ TEST(Cceh, PairsMoveToTheirOtherBucketBeforeASegmentIsSplit) {
   EXPECT_GT(pairs, Shape().slots() * 8 / 10);
   for (Number i = 1; i <= pairs; ++i) ASSERT_EQ(map->get(i), i);
   map.expect_sound_pool();
-}
-
-TEST(Cceh, LooksUpManyKeysAtOnce) {
-  TestMap<std::string, Number> map;
-  std::vector<std::string> names;
-  for (Number i = 0; i < 300; ++i) names.push_back(datum<std::string>(i));
-  for (Number i = 0; i < 300; i += 2) map->put(names[i], i);
-  const std::vector<std::string_view> keys(names.begin(), names.end());
-  std::vector<std::optional<Number>> values(keys.size());
-  map->get_many(keys, values);
-  for (Number i = 0; i < 300; ++i)
-    EXPECT_EQ(values[i], i % 2 == 0 ? std::optional(i) : std::nullopt);
-}
-
-/// Large enough for several batches, and changed between them.
-TEST(Cceh, ForEachShowsPairsThatStay) {
-  TestMap<Number, Number> map{Shape{254, 64}};
-  for (Number i = 0; i < 2000; ++i) map->put(i, i);
-  Number shown = 0, next = 2000;
-  map->for_each([&](Number key, Number) {
-    shown += key < 2000;
-    map->put(next, next), ++next;  // splits what is being shown
-    return true;
-  });
-  EXPECT_EQ(shown, 2000u);
-  map.expect_sound();
 }
 
 TEST(Cceh, RefusesImpossibleOptions) {

@@ -1,26 +1,17 @@
-// Many threads in few small segments, so that splits and joins meet all calls.
+// A lookup beside a writer. What calls do beside each other is tested by tests/concurrency, for all
+// engines alike.
 #include <atomic>
+#include <string>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "index/cceh/test_map.h"
-#include "index/common/test_stress.h"
-#include "util/random.h"
 
 namespace perdix::detail::index::cceh {
 namespace {
 
 using Number = std::uint64_t;
-
-TEST(CcehStress, Numbers) { StressRun<TestMap<Number, Number>, Number>().run(); }
-TEST(CcehStress, Strings) { StressRun<TestMap<std::string, Number>, std::string>().run(); }
-
-TEST(CcehStress, OneOfSeveralInsertsWins) {
-  TestMap<Number, Number> map;
-  one_of_several_inserts_wins(map, kEightKeys);
-}
 
 /// Two keys that take turns in one slot. To compare the first takes so long that the other has come
 /// in its place before its value is read.

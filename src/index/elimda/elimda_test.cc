@@ -1,3 +1,5 @@
+// What ElimDa does with its layers: duplicates, what a crash or a change of the domain leaves, what
+// an index costs. The behaviour of the calls is tested by tests/conformance, for all engines alike.
 #include <map>
 #include <string>
 #include <vector>
@@ -6,7 +8,6 @@
 
 #include <perdix/error.h>
 
-#include "index/common/test_maps.h"
 #include "index/common/test_seeds.h"
 #include "index/elimda/test_map.h"
 #include "util/random.h"
@@ -22,33 +23,6 @@ template <class Kinds>
 class ElimDaTest : public testing::Test {};
 
 TYPED_TEST_SUITE(ElimDaTest, AllKinds);
-
-TYPED_TEST(ElimDaTest, BehavesLikeAMap) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (const std::uint64_t seed : {1, 2, 3}) {
-    SCOPED_TRACE(seed);
-    TestMap<K, V> map;
-    util::Random random(seed);
-    behaves_like_a_map<K, V>(map, random, few_then_many,
-                             [&] { random.one_in(2) ? map.reopen() : map.reopen_index(); });
-  }
-}
-
-TYPED_TEST(ElimDaTest, FreesEverythingOnDrop) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  TestMap<K, V> map;
-  map.drop();
-  const std::uint64_t empty = map.allocated();
-  for (Number i = 0; i < 2000; ++i) {
-    map->insert_ahead(datum<K>(i), datum<V>(i));
-    if (i % 3 == 0) map->insert_ahead(datum<K>(i / 2), datum<V>(i + 7));
-  }
-  EXPECT_GT(TestAccess::segments(*map), 16u);
-  map.drop();
-  EXPECT_EQ(map.allocated(), empty);
-}
 
 /// As if a crash had come between the relocation of a pair and the end of its copy (E7): the
 /// strings are the table's.

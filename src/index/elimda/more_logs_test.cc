@@ -13,53 +13,11 @@
 #include <perdix/error.h>
 #include <perdix/papers/elimda.h>
 
-#include "index/common/test_maps.h"
 #include "index/elimda/test_map.h"
-#include "util/random.h"
 #include "util/test_directory.h"
 
 namespace perdix::detail::index::elimda {
 namespace {
-
-template <class KV>
-class MoreLogs : public testing::Test {};
-
-TYPED_TEST_SUITE(MoreLogs, AllKinds);
-
-/// With duplicates of insert_ahead that reach logs of all numbers, and openings in between: the
-/// first pair of a key counts.
-TYPED_TEST(MoreLogs, IsAMapWhileLogsGrow) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (const Number seed : {1, 2}) {
-    SCOPED_TRACE(seed);
-    TestMap<K, V> map(kGrowing);
-    util::Random random(seed);
-    ASSERT_EQ(TestAccess::log_set(*map).count(), 4u);
-    const auto keys = [](unsigned step) { return 30 + step / 5; };
-    behaves_like_a_map<K, V>(map, random, keys, [&] {
-      const unsigned logs = TestAccess::log_set(*map).count();
-      random.one_in(2) ? map.reopen() : map.reopen_index();
-      ASSERT_EQ(TestAccess::log_set(*map).count(), logs);
-    });
-    EXPECT_GE(TestAccess::log_set(*map).count(), 64u);
-  }
-}
-
-TYPED_TEST(MoreLogs, AreFreedWhenTheIndexIsDropped) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  TestMap<K, V> map(kGrowing);
-  map.drop();
-  const Number empty = map.allocated();
-  for (Number i = 0; i < 1500; ++i) {
-    map->insert_ahead(datum<K>(i), datum<V>(i));
-    if (i % 3 == 0) map->insert_ahead(datum<K>(i / 2), datum<V>(i + 7));
-  }
-  EXPECT_GE(TestAccess::log_set(*map).count(), 64u);
-  map.drop();
-  EXPECT_EQ(map.allocated(), empty);
-}
 
 /// What an index of the default options takes of the pool and of DRAM.
 TEST(MoreLogsSizes, FollowThoseOfTheTable) {

@@ -1,5 +1,5 @@
-// Many threads in few logs, buckets and segments, so that flushes, relocations and splits meet all
-// calls.
+// Many threads in few logs, buckets and segments, with duplicates that are on their way through the
+// layers. What calls do beside each other is tested by tests/concurrency, for all engines alike.
 #include <array>
 #include <atomic>
 #include <map>
@@ -8,9 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "index/common/test_stress.h"
 #include "index/elimda/test_map.h"
-#include "util/random.h"
 
 namespace perdix::detail::index::elimda {
 namespace {
@@ -18,14 +16,6 @@ namespace {
 using Number = std::uint64_t;
 
 constexpr unsigned kThreads = 4;
-
-TEST(ElimDaStress, Numbers) { StressRun<TestMap<Number, Number>, Number>().run(); }
-TEST(ElimDaStress, Strings) { StressRun<TestMap<std::string, Number>, std::string>().run(); }
-
-TEST(ElimDaStress, OneOfSeveralInsertsWins) {
-  TestMap<Number, Number> map;
-  one_of_several_inserts_wins(map, kEightKeys);
-}
 
 /// Keys that are there all the time are found, with their first values, while others come, and with
 /// duplicates of theirs on the way through all layers; and for_each shows each of them once.

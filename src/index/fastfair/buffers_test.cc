@@ -2,15 +2,13 @@
 // of the technique, a restart and a full pool leave. What the calls do is tested by
 // tests/conformance, for all engines alike.
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "index/common/test_buffers.h"
+#include "index/common/test_pool.h"
 #include "index/fastfair/test_tree.h"
 #include "util/random.h"
 
@@ -20,19 +18,6 @@ namespace {
 constexpr unsigned kFew = 6;  // a fanout that makes high trees
 constexpr FastFairOptions kBuffered{.dram_budget = kUnlimited, .technique = Technique::b};
 constexpr FastFairOptions kOutOfPlace{.dram_budget = kUnlimited, .technique = Technique::bo};
-
-template <class Types>
-class FastFairBufferKinds : public testing::Test {};
-
-TYPED_TEST_SUITE(FastFairBufferKinds, AllKinds);
-
-TYPED_TEST(FastFairBufferKinds, BehavesLikeAMap) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (const unsigned fanout : {kFew, kCapacity}) {
-    for (Number seed = 1; seed <= 4; ++seed) Beside<TestTree<K, V>, K, V>(seed, fanout).run(16);
-  }
-}
 
 using BufferedNumbers = TestTree<Number, Number>;
 
@@ -115,25 +100,6 @@ TEST(FastFairBuffers, NumbersOfLeavesNeverComeBack) {
   EXPECT_GT(owners.size(), 100U);
 }
 
-TEST(FastFairBuffers, AnExistingIndexGetsBuffers) {
-  BufferedNumbers tree(kCapacity);
-  std::map<Number, Number> model;
-  const auto add = [&](Number from) {
-    for (Number key = from; key < 2000; key += 7) tree->put(key, from), model[key] = from;
-  };
-  add(0);
-  EXPECT_EQ(tree.head(), nullptr);
-  for (Number from = 1; from < 7; ++from) {
-    tree.set_options(from % 3 == 0 ? FastFairOptions{} : from % 3 == 1 ? kBuffered : kOutOfPlace);
-    tree.reopen();
-    ASSERT_NE(tree.head(), nullptr);
-    expect_same(tree, model);
-    add(from);
-    expect_same(tree, model);
-    tree.expect_sound_pool();
-  }
-}
-
 /// Buffers for a few leaves only, which must change hands.
 TEST(FastFairBuffers, TakesBuffersFromIdleLeaves) {
   BufferedNumbers tree(kCapacity, {.dram_budget = 3000, .technique = Technique::b});
@@ -160,52 +126,6 @@ TEST(FastFairBuffers, AFullLeafIsMergedBeforeItIsSplit) {
   for (const auto& [key, value] : model) EXPECT_EQ(tree->get(key), value);
   expect_same(tree, model);
   tree.expect_sound_pool();
-}
-
-TEST(FastFairBuffers, OpensWithoutBuffersInAFullPool) {
-  TestTree<Number, std::string> tree(kCapacity);
-  Number count = 0;
-  for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {
-    const std::string value(bytes, 'v');
-    const auto fill = [&] {
-      for (;; ++count) tree->put(count, value);
-    };
-    EXPECT_THROW(fill(), Error);
-  }
-  tree.set_options(kBuffered);
-  ASSERT_NO_THROW(tree.reopen());
-  EXPECT_EQ(tree->size(), count);
-  for (Number key = 0; key < count; key += 3) ASSERT_TRUE(tree->erase(key));
-  tree.expect_sound_pool();
-  ASSERT_NO_THROW(tree.reopen());
-  tree->put(0, "value");
-  EXPECT_EQ(tree->get(0), "value");
-  tree.expect_sound_pool();
-}
-
-/// A pair of the buffer may be the first, the last, or between those of the leaf.
-TEST(FastFairBuffers, ScansShowLeafAndBufferAsOneSequence) {
-  BufferedNumbers tree(kCapacity, kBuffered);
-  std::map<Number, Number> model;
-  for (Number key = 10; key < 26; ++key) tree->put(10 * key, key), model[10 * key] = key;
-  ASSERT_GT(meta_of(tree.root()).count, 0U);
-  for (const Number key : {5, 155, 205, 999}) tree->put(key, key), model[key] = key;
-  expect_same(tree, model);
-  for (Number from = 0; from < 1010; from += 5) {
-    for (const std::size_t limit : {1, 2, 5, 100}) {
-      std::vector<Number> seen, expected;
-      tree->scan(
-          from,
-          [&](Number key, Number) {
-            seen.push_back(key);
-            return true;
-          },
-          limit);
-      for (auto at = model.lower_bound(from); at != model.end() && expected.size() < limit; ++at)
-        expected.push_back(at->first);
-      ASSERT_EQ(seen, expected) << from << ", at most " << limit;
-    }
-  }
 }
 
 }  // namespace

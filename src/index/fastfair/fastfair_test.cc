@@ -1,10 +1,6 @@
 // What FAST&FAIR does to its nodes: fill, splits and merges on all levels, what a crash leaves
-// unfinished, find_floor. The behaviour of the calls is tested by tests/conformance, for all
-// engines alike.
+// unfinished. The behaviour of the calls is tested by tests/conformance, for all engines alike.
 #include <algorithm>
-#include <deque>
-#include <iterator>
-#include <limits>
 #include <map>
 #include <random>
 #include <vector>
@@ -77,42 +73,6 @@ TEST(FastFairTree, QueuesStaySmall) {
     EXPECT_LE(tree->stats().pm_bytes, 8 * kWaiting / fanout * sizeof(Node));
     tree.expect_sound_pool();
   }
-}
-
-TEST(FastFairTree, FindFloor) {
-  std::mt19937_64 random(4);
-  Numbers tree(kLow);
-  std::map<std::uint64_t, std::uint64_t> model;
-  EXPECT_FALSE(tree->find_floor(std::numeric_limits<std::uint64_t>::max()));
-  for (unsigned i = 0; i < 3000; ++i) {
-    const std::uint64_t key = random() % 2000;
-    if (i % 3 != 0) {
-      tree->put(key, i);
-      model[key] = i;
-    } else {
-      tree->erase(key);
-      model.erase(key);
-    }
-    const std::uint64_t wanted = random() % 2100;
-    const auto above = model.upper_bound(wanted);
-    const auto found = tree->find_floor(wanted);
-    ASSERT_EQ(found.has_value(), above != model.begin());
-    if (found) {
-      ASSERT_EQ(*found, (std::pair<std::uint64_t, std::uint64_t>(*std::prev(above))));
-    }
-  }
-}
-
-TEST(FastFairTree, FindFloorOfStrings) {
-  Strings tree(kLow);
-  for (unsigned i = 0; i < 500; ++i) tree->put("k" + std::to_string(1000 + i), text_of(i));
-  EXPECT_FALSE(tree->find_floor("k"));
-  EXPECT_EQ(tree->find_floor("k1003x")->first, "k1003");
-  EXPECT_EQ(tree->find_floor("z")->first, "k1499");
-  for (unsigned i = 1; i < 499; ++i) tree->erase("k" + std::to_string(1000 + i));
-  EXPECT_EQ(tree->find_floor("k1498")->first, "k1000");
-  tree->put("", "empty");
-  EXPECT_EQ(tree->find_floor("a")->second, "empty");
 }
 
 /// The leaves from the left.

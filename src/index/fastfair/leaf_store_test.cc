@@ -9,7 +9,7 @@
 
 #include <perdix/error.h>
 
-#include "index/common/test_buffers.h"
+#include "index/common/test_pool.h"
 #include "index/fastfair/recovery.h"
 
 namespace perdix::detail::index::fastfair {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "index/common/test_buffers.h"
+#include "index/common/test_pool.h"
 #include "index/fastfair/check.h"
 #include "index/fastfair/leaf_store.h"
 #include "index/fastfair/node_merge.h"

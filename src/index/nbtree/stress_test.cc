@@ -1,4 +1,5 @@
-// Many threads in few leaves, so that splits, joins and everything else meet.
+// Many threads where leaves come and go. What calls do beside each other is tested by
+// tests/concurrency, for all engines alike.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -7,28 +8,21 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "index/common/test_scans.h"
-#include "index/common/test_stress.h"
 #include "index/nbtree/test_tree.h"
 #include "util/random.h"
 
 namespace perdix::detail::index::nbtree {
 namespace {
 
-TEST(NbTreeStress, OneOfSeveralInsertsWins) {
-  TestTree<std::uint64_t, std::uint64_t> tree;
-  one_of_several_inserts_wins(tree, kEightKeys);
-}
-
 /// Each thread fills and empties a range that all share: positions come and go, and leaves are
 /// replaced at positions that are about to go, while others search there.
 template <class K, class KeyOf>
 void fill_and_empty(KeyOf key_of) {
-  constexpr std::uint64_t kKeys = 6 * kCapacity, kRounds = 15;
+  constexpr std::uint64_t kKeys = 6 * kCapacity, kRounds = 15, kThreads = 4;
   TestTree<K, std::uint64_t> tree;
   {
     std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < kStressThreads; ++t) {
+    for (unsigned t = 0; t < kThreads; ++t) {
       threads.emplace_back([&] {
         for (std::uint64_t round = 0; round < kRounds; ++round) {
           for (std::uint64_t i = 0; i < kKeys; ++i) tree->put(key_of(i), i);
@@ -92,26 +86,6 @@ TEST(NbTreeStress, ThreeLevelsComeAndGoBesideReaders) {
   readers.clear();
   EXPECT_EQ(tree->size(), 2u);
   tree.expect_sound_pool();
-}
-
-template <class K>
-class NbTreeScanStress : public testing::Test {};
-
-using ScannedKeys = ::testing::Types<std::uint64_t, std::string>;
-TYPED_TEST_SUITE(NbTreeScanStress, ScannedKeys);
-
-/// Several threads make, keep and outdate orders at the same time.
-TYPED_TEST(NbTreeScanStress, ScansBesideWritersShowExactlyWhatStays) {
-  TestTree<TypeParam, std::uint64_t> tree;
-  scan_beside_writers<TypeParam>(tree, 60'000);
-  tree.expect_sound_pool();
-}
-
-TEST(NbTreeStress, Numbers) {
-  StressRun<TestTree<std::uint64_t, std::uint64_t>, std::uint64_t>().run();
-}
-TEST(NbTreeStress, Strings) {
-  StressRun<TestTree<std::string, std::uint64_t>, std::string>().run();
 }
 
 }  // namespace

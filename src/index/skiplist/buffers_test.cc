@@ -1,8 +1,6 @@
 // Write buffers of the skip list: merges into the list, owners that are erased and stay, what a
 // change of the technique, a restart and a full pool leave. What the calls do is tested by
 // tests/conformance, for all engines alike.
-#include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 #include <string>
@@ -10,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "index/common/test_buffers.h"
+#include "index/common/test_pool.h"
 #include "index/skiplist/test_list.h"
 #include "util/random.h"
 
@@ -19,17 +17,6 @@ namespace {
 
 constexpr SkipListOptions kBuffered{.dram_budget = kUnlimited, .technique = Technique::b};
 constexpr unsigned kPairs = BufferShape::kPairs;
-
-template <class Types>
-class SkipListBufferKinds : public testing::Test {};
-
-TYPED_TEST_SUITE(SkipListBufferKinds, AllKinds);
-
-TYPED_TEST(SkipListBufferKinds, BehavesLikeAMap) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (Number seed = 1; seed <= 8; ++seed) Beside<TestList<K, V>, K, V>(seed).run(16);
-}
 
 /// The key of a tall node that all of `count` keys behind it have in their range, and these.
 std::vector<Number> tall_node_range(unsigned count) {
@@ -169,25 +156,6 @@ TEST(SkipListBuffers, TallNodesComeIntoTheirLevels) {
   }
 }
 
-TEST(SkipListBuffers, AnExistingIndexGetsBuffers) {
-  Numbers list;
-  std::map<Number, Number> model;
-  const auto add = [&](Number from) {
-    for (Number key = from; key < 2000; key += 7) list->put(key, from), model[key] = from;
-  };
-  add(0);
-  EXPECT_EQ(log_of(list.head()), 0U);
-  for (Number from = 1; from < 7; ++from) {
-    list.set_options(from % 3 == 0 ? SkipListOptions{} : kBuffered);
-    list.reopen();
-    ASSERT_NE(log_of(list.head()), 0U);
-    expect_same(list, model);
-    add(from);
-    expect_same(list, model);
-    list.expect_sound_pool();
-  }
-}
-
 /// Buffers for a few ranges only, which must change hands.
 TEST(SkipListBuffers, TakesBuffersFromIdleRanges) {
   Numbers list({.dram_budget = 3000, .technique = Technique::b});
@@ -276,54 +244,6 @@ TEST(SkipListBuffers, ADropFreesBlocksOfTheLog) {
     list.drop();
     list.expect_sound_pool();
     EXPECT_EQ(list->size(), 0U);
-  }
-}
-
-TEST(SkipListBuffers, OpensWithoutBuffersInAFullPool) {
-  TestList<Number, std::string> list;
-  Number count = 0;
-  for (std::size_t bytes = std::size_t{1} << 18; bytes > 0; bytes /= 8) {
-    const std::string value(bytes, 'v');
-    const auto fill = [&] {
-      for (;; ++count) list->put(count, value);
-    };
-    EXPECT_THROW(fill(), Error);
-  }
-  list.set_options(kBuffered);
-  ASSERT_NO_THROW(list.reopen());
-  EXPECT_EQ(list->size(), count);
-  for (Number key = 0; key < count; key += 3) ASSERT_TRUE(list->erase(key));
-  list.expect_sound_pool();
-  ASSERT_NO_THROW(list.reopen());
-  list->put(0, "value");
-  EXPECT_EQ(list->get(0), "value");
-  list.expect_sound_pool();
-}
-
-/// A pair of the buffer may be the first, the last, or between those of the list.
-TEST(SkipListBuffers, ScansShowListAndBufferAsOneSequence) {
-  Numbers list(kBuffered);
-  std::map<Number, Number> model;
-  util::Random random(4);
-  for (unsigned i = 0; i < 700; ++i) {
-    const Number key = random.below(1000);
-    list->put(key, i), model[key] = i;
-  }
-  for (Number key = 0; key < 1000; key += 3) list->erase(key), model.erase(key);
-  for (Number from = 0; from < 1010; from += 5) {
-    for (const std::size_t limit : {1, 2, 5, 63, 64, 65, 100, 1000}) {
-      std::vector<Number> seen, expected;
-      list->scan(
-          from,
-          [&](Number key, Number) {
-            seen.push_back(key);
-            return true;
-          },
-          limit);
-      for (auto at = model.lower_bound(from); at != model.end() && expected.size() < limit; ++at)
-        expected.push_back(at->first);
-      ASSERT_EQ(seen, expected) << from << ", at most " << limit;
-    }
   }
 }
 

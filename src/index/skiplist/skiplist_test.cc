@@ -1,9 +1,6 @@
-// What the skip list does with pairs: the calls beside a model, memory, scans beside changes, and
-// damaged pools. The behaviour of the calls is tested by tests/conformance, for all engines alike.
+// What the skip list does with its nodes: memory, and damaged pools. The behaviour of the calls is
+// tested by tests/conformance, for all engines alike.
 #include <algorithm>
-#include <iterator>
-#include <limits>
-#include <map>
 #include <numeric>
 #include <vector>
 
@@ -11,7 +8,6 @@
 
 #include <perdix/error.h>
 
-#include "index/common/test_scans.h"
 #include "index/skiplist/test_list.h"
 #include "util/random.h"
 
@@ -19,138 +15,6 @@ namespace perdix::detail::index::skiplist {
 namespace {
 
 using Number = std::uint64_t;
-
-constexpr Number kGreatest = std::numeric_limits<Number>::max();
-
-TEST(SkipListPairs, MixedOperations) {
-  util::Random random(2);
-  Numbers numbers;
-  Strings strings;
-  std::map<Number, Number> model;
-  std::map<std::string, std::string> text_model;
-  for (unsigned round = 0; round < 40; ++round) {
-    const bool grow = round % 4 < 2;
-    for (unsigned i = 0; i < 100; ++i) {
-      const Number key = random.below(600) * 31;
-      if (random.below(4) == 0 ? !grow : grow) {
-        EXPECT_EQ(numbers->insert(key, i), model.emplace(key, i).second);
-        EXPECT_EQ(strings->insert(text_of(key), text_of(i)),
-                  text_model.emplace(text_of(key), text_of(i)).second);
-      } else {
-        EXPECT_EQ(numbers->erase(key), model.erase(key) > 0);
-        EXPECT_EQ(strings->erase(text_of(key)), text_model.erase(text_of(key)) > 0);
-      }
-    }
-    if (round % 10 == 9) {
-      numbers.reopen();
-      strings.reopen();
-    }
-    expect_same(numbers, model);
-    expect_same(strings, text_model);
-    numbers.expect_sound();
-    strings.expect_sound();
-  }
-  numbers.expect_sound_pool();
-  strings.expect_sound_pool();
-  strings.drop();
-  EXPECT_EQ(strings->size(), 0u);
-  strings.expect_sound_pool();
-}
-
-TEST(SkipListPairs, NoKeyAndNoValueIsReserved) {
-  Numbers numbers;
-  const std::vector<Number> all = {0, 1, 2, kGreatest - 1, kGreatest};
-  for (const Number key : all) {
-    EXPECT_TRUE(numbers->insert(key, kGreatest - key));
-    EXPECT_FALSE(numbers->insert(key, 5));
-  }
-  numbers.reopen();
-  for (const Number key : all) EXPECT_EQ(numbers->get(key), kGreatest - key);
-  numbers.expect_sound_pool();
-  for (const Number key : all) EXPECT_TRUE(numbers->erase(key));
-
-  Strings strings;
-  const std::vector<std::string> texts = {"", std::string(1, '\0'), "a",
-                                          std::string(65535, '\xff')};
-  for (const std::string& key : texts) {
-    strings->put(key, key);
-    strings->put(key, "");
-    strings->put(key, "");  // nothing to change
-    EXPECT_EQ(strings->get(key), "");
-  }
-  strings.reopen();
-  strings.expect_sound_pool();
-  for (const std::string& key : texts) EXPECT_TRUE(strings->erase(key));
-  EXPECT_EQ(strings->size(), 0u);
-  strings.expect_sound_pool();
-}
-
-TEST(SkipListPairs, UpdatesGoByTheFormerValue) {
-  Strings list;
-  EXPECT_FALSE(list->update("key", "value"));
-  EXPECT_FALSE(list->update_if("key", "", "value"));
-  list->put("key", "one");
-  EXPECT_FALSE(list->update_if("key", "two", "three"));
-  EXPECT_FALSE(list->erase_if("key", "two"));
-  EXPECT_EQ(list->get("key"), "one");
-  EXPECT_TRUE(list->update_if("key", "one", "two"));
-  EXPECT_TRUE(list->update("key", "three"));
-  EXPECT_TRUE(list->erase_if("key", "three"));
-  EXPECT_FALSE(list->contains("key"));
-  list.expect_sound_pool();
-}
-
-TEST(SkipListPairs, FindFloorAndBelow) {
-  util::Random random(4);
-  Numbers list;
-  std::map<Number, Number> model;
-  EXPECT_FALSE(list->find_floor(kGreatest));
-  EXPECT_FALSE(list->find_below(0));
-  const auto expect = [](const auto& found, const auto& end, const auto& model_of) {
-    ASSERT_EQ(found.has_value(), end != model_of.begin());
-    if (found) {
-      ASSERT_EQ(*found, (std::pair<Number, Number>(*std::prev(end))));
-    }
-  };
-  for (unsigned i = 0; i < 3000; ++i) {
-    const Number key = random.below(2000);
-    if (i % 3 != 0) {
-      list->put(key, i);
-      model[key] = i;
-    } else {
-      list->erase(key);
-      model.erase(key);
-    }
-    const Number wanted = random.below(2100);
-    expect(list->find_floor(wanted), model.upper_bound(wanted), model);
-    expect(list->find_below(wanted), model.lower_bound(wanted), model);
-  }
-}
-
-TEST(SkipListPairs, GetManyAgreesWithGet) {
-  util::Random random(5);
-  Strings list;
-  std::vector<std::string> texts;
-  for (Number i = 0; i < 1000; ++i) {
-    texts.push_back(text_of(i));
-    if (random.one_in(2)) list->put(texts.back(), text_of(i * 3));
-  }
-  for (unsigned round = 0; round < 50; ++round) {
-    std::vector<std::string_view> keys;
-    for (Number i = 0; i <= round; ++i) keys.emplace_back(texts[random.below(texts.size())]);
-    std::vector<std::optional<std::string>> values(keys.size());
-    list->get_many(keys, values);
-    for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], list->get(keys[i]));
-  }
-}
-
-TEST(SkipListPairs, GetManyOfAnEmptyList) {
-  Numbers list;
-  const std::vector<Number> keys = {0, 1, kGreatest};
-  std::vector<std::optional<Number>> values(keys.size());
-  list->get_many(keys, values);
-  for (const auto& value : values) EXPECT_FALSE(value);
-}
 
 TEST(SkipListPairs, ErasedNodesAreFreed) {
   util::Random random(3);
@@ -181,65 +45,6 @@ TEST(SkipListPairs, APairTakesFortyBytesOnAverage) {
   list.expect_sound();
 }
 
-TEST(SkipListPairs, ScansGoOnWhereTheyWere) {
-  Numbers list;
-  std::map<Number, Number> model;
-  util::Random random(6);
-  change_and_scan<Number>(list, model, 700, 9000, 7);
-  list.expect_sound();
-  expect_scan(list, model, Number{1}, 64);
-  expect_scan(list, model, Number{1}, 65);
-}
-
-TEST(SkipListPairs, ScansOfLongStringsGoOnWhereTheyWere) {
-  Strings list;
-  std::map<std::string, std::string> model;
-  for (Number i = 0; i < 300; ++i) {
-    const std::string value(1000 + i, 'v');
-    list->put(text_of(i), value);
-    model[text_of(i)] = value;
-  }
-  expect_same(list, model);
-}
-
-TEST(SkipListPairs, AVisitorMayEraseWhatComesNext) {
-  Numbers list;
-  constexpr Number kPairs = 1000;
-  for (Number i = 0; i < kPairs; ++i) list->put(i, i);
-  std::vector<Number> shown;
-  list->scan(0, [&](Number key, Number) {
-    shown.push_back(key);
-    // Those of the next batch, and where the scan would go on.
-    if (key % 100 == 50) {
-      for (Number i = key + 1; i < key + 50; ++i) list->erase(i);
-    }
-    return true;
-  });
-  EXPECT_TRUE(std::is_sorted(shown.begin(), shown.end()));
-  EXPECT_EQ(std::adjacent_find(shown.begin(), shown.end()), shown.end());
-  for (Number i = 0; i < kPairs; ++i) {
-    if (list->contains(i)) {
-      EXPECT_TRUE(std::binary_search(shown.begin(), shown.end(), i)) << i;
-    }
-  }
-  list.expect_sound_pool();
-}
-
-TEST(SkipListPairs, AVisitorMayEmptyTheList) {
-  Numbers list;
-  for (Number i = 0; i < 500; ++i) list->put(i, i);
-  Number shown = 0;
-  list->scan(0, [&](Number, Number) {
-    if (shown++ == 10) {
-      for (Number i = 0; i < 500; ++i) list->erase(i);
-      list.core().reclaim_space();
-    }
-    return true;
-  });
-  EXPECT_LE(shown, 64u);
-  EXPECT_EQ(list->size(), 0u);
-}
-
 /// The memory of the node where a scan would go on has another key, when it does.
 TEST(SkipListPairs, AVisitorMayPutOtherPairsInTheirPlace) {
   Numbers list;
@@ -257,33 +62,6 @@ TEST(SkipListPairs, AVisitorMayPutOtherPairsInTheirPlace) {
     return true;
   });
   EXPECT_EQ(shown, 20u);
-}
-
-TEST(SkipListPairs, SizeIsCountedOnce) {
-  Numbers list;
-  for (Number i = 0; i < 100; ++i) list->put(i, i);
-  list.reopen();
-  list->erase(5);
-  list->put(1000, 1);
-  EXPECT_EQ(list->size(), 100u);
-  list->erase(6);
-  EXPECT_EQ(list->size(), 99u);
-}
-
-TEST(SkipListPairs, AFullPoolLosesNothing) {
-  Strings list;
-  const std::string value(100000, 'v');
-  Number count = 0;
-  try {
-    for (;; ++count) list->put(text_of(count), value);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Errc::out_of_space);
-  }
-  list.expect_sound();
-  EXPECT_EQ(list->size(), count);
-  EXPECT_TRUE(list->erase(text_of(0)));
-  EXPECT_TRUE(list->insert(text_of(count), value)) << "what was erased makes room";
-  list.expect_sound_pool();
 }
 
 // --- Damage: what lies in a pool is not trusted ---

@@ -198,27 +198,6 @@ TEST_F(TipsTest, ALogKeepsTheSizeOfItsCreation) {
   }
 }
 
-TEST_F(TipsTest, RepeatedDeathsLoseAndLeakNothing) {
-  std::map<U64, U64> model;
-  for (U64 round = 0; round < 12; ++round) {
-    die_after([&](const Pool& pool) {
-      Tips<perdix::tips::Hash, U64, U64> index(pool, "t");
-      util::Random random(round);
-      for (int i = 0; i < 3000; ++i) index.put(random.below(4000), round);
-      for (int i = 0; i < 1000; ++i) index.erase(random.below(4000));
-    });
-    util::Random random(round);
-    for (int i = 0; i < 3000; ++i) model[random.below(4000)] = round;
-    for (int i = 0; i < 1000; ++i) model.erase(random.below(4000));
-  }
-  const Pool pool = open();
-  {
-    const Tips<perdix::tips::Hash, U64, U64> index(pool, "t");
-    expect_same(index, model);
-  }
-  EXPECT_TRUE(pool.check().ok());
-}
-
 TEST_F(TipsTest, TheAddressIsFixedFromTheFirstIndexOn) {
   {
     const Pool pool = open();
@@ -231,62 +210,6 @@ TEST_F(TipsTest, TheAddressIsFixedFromTheFirstIndexOn) {
   EXPECT_TRUE(pool.info().fixed_address);
   const Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
   EXPECT_EQ(index.get(1), 2U);
-}
-
-TEST_F(TipsTest, WritersOfOneKeyLeaveTheLastValue) {
-  const Pool pool = open();
-  Tips<perdix::tips::BTree, U64, U64> index(pool, "t");
-  std::vector<std::thread> threads;
-  for (U64 thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 20000; ++i)
-        index.update_with(
-            7, [](std::optional<U64> value) { return Change<U64>::store(value.value_or(0) + 1); });
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(index.get(7), 80000U);
-  EXPECT_EQ(index.scan(0, 10), (std::vector<std::pair<U64, U64>>{{7, 80000}}));
-}
-
-TEST_F(TipsTest, AFullPoolKeepsAcceptedWrites) {
-  PoolOptions options;
-  options.max_size = std::uint64_t{32} << 20;
-  const Pool pool = Pool::open_or_create(path_, options);
-  {
-    Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
-    std::map<U64, std::string> model;
-    const std::string value(1000, 'v');
-    const auto fill = [&] {
-      util::Random random(model.size());
-      try {
-        for (;;) {
-          const U64 key = random();
-          index.put(key, value);
-          model[key] = value;
-        }
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Errc::out_of_space);
-      }
-    };
-    fill();
-    EXPECT_GT(model.size(), 10000U);
-    EXPECT_EQ(index.size(), model.size());
-    expect_same(index, model);
-    EXPECT_EQ(index.last()->first, model.rbegin()->first);
-    for (int i = 0; i < 1000; ++i) {
-      EXPECT_TRUE(index.erase(model.begin()->first));
-      model.erase(model.begin());
-    }
-    index.put(1, value);
-    model[1] = value;
-    expect_same(index, model);
-    const std::size_t before = model.size();
-    fill();
-    EXPECT_GT(model.size(), before + 500);
-    expect_same(index, model);
-  }
-  EXPECT_TRUE(pool.check().ok());
 }
 
 template <class Plugin>

@@ -166,22 +166,6 @@ TEST_F(ProcessTest, AWriteToThousandsOfPages) {
 
 // --- Forks ---------------------------------------------------------------------------------------
 
-TEST_F(ProcessTest, AChildHasNoContainer) {
-  const Pool pool = open();
-  TipsOf<Map> opened(pool, "c");
-  opened.write([](Map& map) { map[1] = 1; });
-  const int status = status_of([&] {
-    const bool refused =
-        error_of([&] { opened.write([](Map& map) { map[2] = 2; }); }) == Errc::forked &&
-        error_of([&] { opened.size(); }) == Errc::forked &&
-        error_of([&] { opened.check(); }) == Errc::forked;
-    ::_exit(refused ? 7 : 8);
-  });
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
-  opened.write([](Map& map) { map[3] = 3; });
-  EXPECT_EQ(contents<StdMap>(opened), (Model{{1, 1}, {3, 3}}));
-}
-
 TEST_F(ProcessTest, AChildThatIsForkedWithinAWriteCannotStore) {
   const Pool pool = open();
   TipsOf<Map> opened(pool, "c");
