@@ -35,9 +35,11 @@ using Index = ElimDa<Number, Number>;
 
 constexpr Number kStay = 60, kCome = 40;
 
-ElimDaOptions small_options(bool growing) {
-  using detail::index::elimda::TestTraits;
-  const auto named = growing ? TestTraits::kTraits.growing : TestTraits::kTraits.small;
+using detail::index::NamedOptions;
+using detail::index::elimda::TestTraits;
+constexpr const auto& kTraits = TestTraits::kTraits;
+
+ElimDaOptions small_options(NamedOptions named) {
   ElimDaOptions options = detail::index::options_of(TestTraits::kOptions, "elimda", named());
   options.resume_in_background = false;
   return options;
@@ -72,10 +74,11 @@ bool read(const Index& index) {
   return right && shown == kStay;
 }
 
-class ElimDaLookups : public ::testing::TestWithParam<std::tuple<DomainChoice, bool, bool>> {};
+class ElimDaLookups
+    : public ::testing::TestWithParam<std::tuple<DomainChoice, bool, NamedOptions>> {};
 
 TEST_P(ElimDaLookups, WaitForNoWriter) {
-  const auto [domain, cold, growing] = GetParam();
+  const auto [domain, cold, named] = GetParam();
   PoolOptions options;
   options.durability = Durability::process;
   options.domain = domain;
@@ -87,11 +90,11 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
     const std::filesystem::path path = folder.path() / fmt::format("pool-{}", event);
     const Pool pool = Pool::create(path, options);
     std::filesystem::remove(path);  // it stays until it is closed
-    std::optional<Index> index(std::in_place, pool, "t", small_options(growing));
+    std::optional<Index> index(std::in_place, pool, "t", small_options(named));
     for (Number i = 0; i < kStay; ++i) index->put(i, i + 1);
     if (cold) {
       index.reset();
-      index.emplace(pool, "t", small_options(growing));
+      index.emplace(pool, "t", small_options(named));
     }
     Suspender probe;
     probe.count_steps(true);
@@ -118,10 +121,11 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
   EXPECT_GE(suspensions, 50u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Domains, ElimDaLookups,
-                         ::testing::Combine(::testing::Values(DomainChoice::cpu_cache,
-                                                              DomainChoice::memory_controller),
-                                            ::testing::Bool(), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Domains, ElimDaLookups,
+    ::testing::Combine(::testing::Values(DomainChoice::cpu_cache, DomainChoice::memory_controller),
+                       ::testing::Bool(),
+                       ::testing::Values(kTraits.small, kTraits.growing, kTraits.straight)));
 
 /// Numbers with that first bit of their hash, in an index that was made while a probe watched.
 std::vector<Number> numbers_with(unsigned bit, std::size_t count) {
@@ -176,7 +180,7 @@ class ElimDaSets : public ::testing::Test {
   const testing_files::TempDirectory folder_{testing_files::memory_directory()};
   const Pool pool_ = Pool::create(folder_.path() / "pool", options());
   Hooks hooks_;
-  Index index_{pool_, "t", small_options(true)};
+  Index index_{pool_, "t", small_options(kTraits.growing)};
 };
 
 // While a lookup reads the pair of its key in the P-bucket, there are more logs, and the key is

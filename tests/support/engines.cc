@@ -19,7 +19,7 @@ AnyIndex open_with(const Pool& pool, std::string_view name, const IndexOptions& 
       pool, name, detail::index::options_of(Traits::kOptions, Traits::kTraits.engine, options)));
 }
 
-enum class Way { usual, buffers, small, growing };
+enum class Way { usual, buffers, small, growing, straight };
 
 template <class Traits, class Index, Way kWay>
 AnyIndex open(const Pool& pool, std::string_view name) {
@@ -29,8 +29,10 @@ AnyIndex open(const Pool& pool, std::string_view name) {
     return open_with<Traits, Index>(pool, name, Traits::kTraits.buffered());
   else if constexpr (kWay == Way::small)
     return open_with<Traits, Index>(pool, name, Traits::kTraits.small());
-  else
+  else if constexpr (kWay == Way::growing)
     return open_with<Traits, Index>(pool, name, Traits::kTraits.growing());
+  else
+    return open_with<Traits, Index>(pool, name, Traits::kTraits.straight());
 }
 
 constexpr std::string_view suffix_of(Way way) {
@@ -39,6 +41,7 @@ constexpr std::string_view suffix_of(Way way) {
     case Way::buffers: return "+buffers";
     case Way::small: return "+small";
     case Way::growing: return "+growing";
+    case Way::straight: return "+straight";
   }
   return "";
 }
@@ -68,6 +71,8 @@ void add(std::vector<IndexType>& types) {
     add_opened<Traits, Way::buffers>(types, engine);
   if constexpr (Traits::kTraits.small != nullptr) add_opened<Traits, Way::small>(types, engine);
   if constexpr (Traits::kTraits.growing != nullptr) add_opened<Traits, Way::growing>(types, engine);
+  if constexpr (Traits::kTraits.straight != nullptr)
+    add_opened<Traits, Way::straight>(types, engine);
 }
 
 template <class... Traits>

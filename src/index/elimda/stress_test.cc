@@ -19,12 +19,25 @@ using Number = std::uint64_t;
 
 constexpr unsigned kThreads = 4;
 
+/// Pairs come straight to the table.
+template <class K, class V>
+class StraightMap : public TestMap<K, V> {
+ public:
+  StraightMap() : TestMap<K, V>(kSmall, MediaUnits::never) {}
+};
+
 TEST(ElimDaStress, Numbers) { StressRun<TestMap<Number, Number>, Number>().run(); }
 TEST(ElimDaStress, Strings) { StressRun<TestMap<std::string, Number>, std::string>().run(); }
+TEST(ElimDaStress, StraightNumbers) { StressRun<StraightMap<Number, Number>, Number>().run(); }
+TEST(ElimDaStress, StraightStrings) {
+  StressRun<StraightMap<std::string, Number>, std::string>().run();
+}
 
 TEST(ElimDaStress, OneOfSeveralInsertsWins) {
-  TestMap<Number, Number> map;
-  one_of_several_inserts_wins(map, kEightKeys);
+  for (const MediaUnits units : {MediaUnits::always, MediaUnits::never}) {
+    TestMap<Number, Number> map(kSmall, units);
+    one_of_several_inserts_wins(map, kEightKeys);
+  }
 }
 
 /// Keys that are there all the time are found, with their first values, while others come, and with
