@@ -146,6 +146,7 @@ class Hooks final : public detail::pm::Probe {
   Hooks& operator=(const Hooks&) = delete;
 
   std::function<void(const void*)> at_read;
+  std::function<void(const void*, std::size_t)> at_flush;
   std::function<void(std::string_view)> at_step;
   std::function<void(const void*, std::size_t)> at_retirement;
 
@@ -153,7 +154,10 @@ class Hooks final : public detail::pm::Probe {
     if (at_read) at_read(p);
   }
   void on_write(const void*, std::size_t) override {}
-  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override { return true; }
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site&) override {
+    if (at_flush) at_flush(p, n);
+    return true;
+  }
   bool on_fence(const detail::pm::Site&) override { return true; }
   void on_step(const char* name) override {
     if (at_step) at_step(name);
@@ -165,6 +169,52 @@ class Hooks final : public detail::pm::Probe {
  private:
   detail::pm::Probe* const before_;
 };
+
+// Between a lookup's look at a bucket and its read of a value, the bucket is replaced, and an
+// update has stored a value that is not durable yet. The lookup must make it durable: it knows only
+// of updates of the bucket before.
+TEST(ElimDaReads, AValueIsDurableAlsoIfItsBucketWasReplaced) {
+  constexpr Number kKey = 1, kOthers = 14;
+  for (const NamedOptions named : {kTraits.small, kTraits.straight}) {
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = DomainChoice::memory_controller;
+    options.max_size = std::uint64_t{64} << 20;
+    const testing_files::TempDirectory folder{testing_files::memory_directory()};
+    Hooks hooks;
+    const Pool pool = Pool::create(folder.path() / "pool", options);
+    Index index(pool, "t", small_options(named));
+    Number next = kKey;
+    for (; next <= kOthers; ++next) index.put(next, 0);  // to P-buckets
+    const void* word = nullptr;
+    hooks.at_read = [&](const void* p) { word = p; };
+    ASSERT_EQ(index.get(kKey), std::optional<Number>(0));  // reads its value last
+    const std::thread::id reader = std::this_thread::get_id();
+    std::promise<void> stored, shown;
+    std::thread writer;
+    unsigned flushes = 0;
+    hooks.at_flush = [&](const void* p, std::size_t n) {
+      const auto* const begin = static_cast<const std::byte*>(p);
+      if (word < begin || word >= begin + n) return;
+      if (std::this_thread::get_id() == reader && writer.joinable()) {
+        ++flushes;
+      } else if (std::this_thread::get_id() != reader) {
+        stored.set_value();
+        shown.get_future().wait();
+      }
+    };
+    hooks.at_read = [&](const void* p) {
+      if (p != word || std::this_thread::get_id() != reader || writer.joinable()) return;
+      for (; next <= 2 * kOthers; ++next) index.put(next, 0);
+      writer = std::thread([&] { index.update(kKey, 2); });
+      stored.get_future().wait();
+    };
+    EXPECT_EQ(index.get(kKey), std::optional<Number>(2));
+    EXPECT_EQ(flushes, 1u);
+    shown.set_value();
+    writer.join();
+  }
+}
 
 /// An index in persistent caches, whose logs become more when it grows.
 class ElimDaSets : public ::testing::Test {

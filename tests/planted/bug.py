@@ -129,6 +129,7 @@ ELIM_STRAIGHT_UNIT = (unit("src/index/elimda/elimda_straight_test", "*ElimDaStra
 ELIM_GROWING = ("elimda+growing:bytes:bytes", "elimda+growing")
 ELIM_MORE_UNIT = (unit("src/index/elimda/elimda_more_logs_test", "*"),)
 ELIM_PARTS_UNIT = (unit("src/index/elimda/elimda_parts_test", "ElimDa*"),)
+ELIM_READS_UNIT = (unit("tests/linearizability/elimda_lookups_test", "ElimDaReads*"),)
 ELIM_SETS_UNIT = (unit("tests/linearizability/elimda_lookups_test", "ElimDaSets*"),)
 ELIM_UNIT = (unit("src/index/elimda/elimda_test", "*ElimDa*"),)
 NB = ("nbtree:u64:u64", "nbtree")

@@ -16,6 +16,7 @@ from bug import (
     ELIM_OWNED,
     ELIM_PARTS_UNIT,
     ELIM_PUT,
+    ELIM_READS_UNIT,
     ELIM_RECOVERY,
     ELIM_RELOCATE,
     ELIM_ROOT,
@@ -361,6 +362,13 @@ BUGS = [
         "    const unsigned count = std::min({planted} ? store_.shape.unit_from(in_p) : room, "
         "in_p + in_d);\n",
         ELIM_STRAIGHT_UNIT,
+    ),
+    Bug(
+        "elimda: a lookup whose bucket was replaced shows a value that is not durable",
+        ELIM_STORE,
+        "    if (!replaced && !place.bucket->has_unpersisted()) return;\n",
+        "    if ((!replaced || {planted}) && !place.bucket->has_unpersisted()) return;\n",
+        ELIM_READS_UNIT,
     ),
     # --- Erase ---
     Bug(

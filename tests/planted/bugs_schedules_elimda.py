@@ -102,8 +102,8 @@ BUGS = [
     Bug(
         "schedules: elimda: a reader shows a value of a P-bucket before it is durable",
         ELIM_STORE,
-        "    if (!volatile_caches || !place.bucket->has_unpersisted()) return;\n",
-        "    if ({planted} || !volatile_caches || !place.bucket->has_unpersisted()) return;\n",
+        "    if (!volatile_caches) return;\n",
+        "    if ({planted} || !volatile_caches) return;\n",
         VOLATILE,
     ),
     # --- What is freed may still be found ---

@@ -111,7 +111,11 @@ class Store {
 
   /// Called when the value of a P pair was read, before it is shown.
   void ensure_durable(const Place& place, const Pair& pair) const {
-    if (!volatile_caches || !place.bucket->has_unpersisted()) return;
+    if (!volatile_caches) return;
+    // A bucket that was replaced does not know of later updates.
+    const bool replaced = place.segment->obsolete.load(std::memory_order_acquire) ||
+                          place.segment->slot(place.at).bucket() != place.bucket;
+    if (!replaced && !place.bucket->has_unpersisted()) return;
     // A writer may be about to make the value durable. No caller may see it before that.
     pm().persist(&pair.value, sizeof pair.value);
   }
