@@ -6,6 +6,7 @@ from bug import (
     ELIM_BITS,
     ELIM_CHANGES,
     ELIM_COLD,
+    ELIM_COUNT,
     ELIM_DRAINED,
     ELIM_FLUSH,
     ELIM_FOR_EACH,
@@ -256,9 +257,35 @@ BUGS = [
         "pm.flush(&head, shape_.chunk_pairs_at())",
         ELIM,
     ),
+    # --- Counting ---
+    Bug(
+        "elimda: count: a number is remembered while a writer is active",
+        ELIM_COUNT,
+        "    if (!quiet() || added_.sum() != added || removed_.sum() != removed) return keys;\n",
+        "    if ((!quiet() && !{planted}) || added_.sum() != added || removed_.sum() != removed) "
+        "return keys;\n",
+        ELIM_PARTS_UNIT,
+    ),
+    Bug(
+        "elimda: count: keys that came during a count are counted twice",
+        ELIM_COUNT,
+        "    const std::uint64_t keys = count();\n",
+        "    const std::uint64_t keys = count();\n"
+        "    if ({planted}) return at_count_ = static_cast<std::int64_t>(keys) - (added - removed), "
+        "state_ = State::known, keys;\n",
+        ELIM_PARTS_UNIT,
+    ),
+    Bug(
+        "elimda: count: a writer that holds the lock of a log is overlooked",
+        ELIM_STORE,
+        "      quiet = quiet && std::unique_lock(log.line().lock, std::try_to_lock).owns_lock();\n",
+        "      quiet = {planted} || "
+        "(quiet && std::unique_lock(log.line().lock, std::try_to_lock).owns_lock());\n",
+        ELIM_PARTS_UNIT,
+    ),
     # --- Straight to P-buckets ---
     Bug(
-        "elimda: a pair in its place is shown before it counts",
+        "elimda: straight: a pair in its place is shown before it counts",
         ELIM_PUT,
         "  store_pair(store_.table.pair(locked, slot), key, hash, value, {&live, bit, bit}, "
         "Shared::no);\n"
@@ -271,14 +298,14 @@ BUGS = [
         (schedules("--engine elimda --domain memory_controller --reopen --straight"),),
     ),
     drop(
-        "elimda: the live bit of a place is stored, but not durable",
+        "elimda: straight: the live bit of a place is stored, but not durable",
         ELIM_BITS,
         "pm.persist(change.word, sizeof *change.word)",
         ELIM_STRAIGHT,
         after="pm.store(*change.word",
     ),
     Bug(
-        "elimda: an erase leaves a recent pair in its P-bucket",
+        "elimda: straight: an erase leaves a recent pair in its P-bucket",
         ELIM_CHANGES,
         "      kill_in_slot(place, slot, [&] { place.bucket->kill_recent(i); });\n",
         "      if ({planted}) place.bucket->kill_recent(i);\n"
@@ -286,21 +313,21 @@ BUGS = [
         ELIM_STRAIGHT,
     ),
     drop(
-        "elimda: recent pairs get no fingerprints",
+        "elimda: straight: recent pairs get no fingerprints",
         ELIM_RELOCATE,
         "slots.push_back({static_cast<std::uint16_t>(slot),",
         ELIM_STRAIGHT_UNIT,
         after="recent_pairs(const Place& place)",
     ),
     Bug(
-        "elimda: fingerprints of recent pairs name the slots in front",
+        "elimda: straight: fingerprints of recent pairs name the slots in front",
         ELIM_RELOCATE,
         "      const unsigned slot = bucket.recent_slot(i);\n",
         "      const unsigned slot = bucket.recent_slot(i) - ({planted} && i > 0 ? 1 : 0);\n",
         ELIM_STRAIGHT_UNIT,
     ),
     swap_part(
-        "elimda: recent pairs come to slots that a restart has found in use",
+        "elimda: straight: recent pairs come to slots that a restart has found in use",
         ELIM_COLD,
         "contents.used = slots.empty() ? 0 : slots.back().slot + 1u",
         "slots.empty() ? 0 : slots.back().slot + 1u",
@@ -308,7 +335,7 @@ BUGS = [
         ELIM_STRAIGHT_UNIT,
     ),
     swap_part(
-        "elimda: a bucket takes the slots of its recent pairs again when it is replaced",
+        "elimda: straight: a bucket takes the slots of its recent pairs again when it is replaced",
         ELIM_RELOCATE,
         "Bucket& made = *store_.new_bucket(",
         "bucket.next_slot()",
@@ -316,7 +343,7 @@ BUGS = [
         ELIM_STRAIGHT_UNIT,
     ),
     swap_part(
-        "elimda: a pair comes to a slot behind the P-bucket",
+        "elimda: straight: a pair comes to a slot behind the P-bucket",
         ELIM_PUT,
         "if (store_.straight && locked.bucket->next_slot() < store_.shape.p_pairs)",
         "locked.bucket->next_slot() < store_.shape.p_pairs",
@@ -324,39 +351,39 @@ BUGS = [
         ELIM_STRAIGHT_UNIT,
     ),
     drop(
-        "elimda: pairs of logs that are no longer used are forgotten",
+        "elimda: straight: pairs of logs that are no longer used are forgotten",
         ELIM_RECOVERY,
         "retry_when_full(store_.pool, [&] { flusher_.drain_logs(); })",
         ELIM_DRAINED,
     ),
     drop(
-        "elimda: a full pool that keeps its logs has pairs come straight",
+        "elimda: straight: a full pool that keeps its logs has pairs come straight",
         ELIM_RECOVERY,
         "store_.straight = false",
         ELIM_STRAIGHT_UNIT,
     ),
     drop(
-        "elimda: what comes from D-buckets to places counts before it is durable",
+        "elimda: straight: what comes from D-buckets to places counts before it is durable",
         ELIM_RELOCATE,
         "store_.pm().flush(to, pairs.size() * sizeof(Pair))",
         ELIM_DRAINED,
     ),
     Bug(
-        "elimda: a segment with recent pairs is taken for an empty one",
+        "elimda: straight: a segment with recent pairs is taken for an empty one",
         ELIM_SMO,
         "        if (bucket.recent_live(i)) return false;\n",
         "        if (!{planted} && bucket.recent_live(i)) return false;\n",
         ELIM_STRAIGHT_UNIT,
     ),
     Bug(
-        "elimda: a visit passes over recent pairs",
+        "elimda: straight: a visit passes over recent pairs",
         ELIM_FOR_EACH,
         "      if (bucket.recent_live(i)) add_p(bucket.recent_slot(i));\n",
         "      if (!{planted} && bucket.recent_live(i)) add_p(bucket.recent_slot(i));\n",
         ELIM_STRAIGHT_UNIT,
     ),
     Bug(
-        "elimda: a split leaves in D-buckets what P-buckets have room for",
+        "elimda: straight: a split leaves in D-buckets what P-buckets have room for",
         ELIM_SMO,
         "    const unsigned count = std::min(room, in_p + in_d);\n",
         "    const unsigned count = std::min({planted} ? store_.shape.unit_from(in_p) : room, "

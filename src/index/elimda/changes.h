@@ -66,9 +66,8 @@ class PairChanges {
       const Found first = find_locked(log, locked, key, hash);
       if (!first || !store_.words.value_is(first.value, expected)) return false;
     }
-    KeyCount::CountedWrite write(count_);
     if (!erase_locked(log, locked, key, hash)) return false;
-    write.removed();
+    count_.removed();
     return true;
   }
 

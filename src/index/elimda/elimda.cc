@@ -156,9 +156,8 @@ template <class K>
     append_pair(log, key, hash, value);
     count_.forget();  // append_pair() ends with a full barrier
   } else {
-    KeyCount::CountedWrite write(count_);
     append_pair(log, key, hash, value);
-    write.added();
+    count_.added();
   }
 }
 
@@ -238,18 +237,16 @@ void WordMap<K>::add_to_p(const Locked& locked, Key key, KeyHash hash, NewValue 
   const unsigned slot = locked.bucket->next_slot();
   std::uint64_t& live = store_.table.live_word(locked.segment->offset, locked.at, slot);
   const std::uint64_t bit = PmTable::live_bit(slot);
-  KeyCount::CountedWrite write(count_);
   store_pair(store_.table.pair(locked, slot), key, hash, value, {&live, bit, bit}, Shared::no);
   pm::on_step("elimda: a pair is in its P-bucket");
   locked.bucket->add_recent(hash.signature());
-  write.added();
+  count_.added();
 }
 
 /// Adds a pair to the backup log and to a D-bucket with room.
 template <class K>
 void WordMap<K>::add_to_d(const Locked& locked, Key key, KeyHash hash, NewValue value) {
   const BackupRef ref = direct_.reserve(store_.pm(), store_.shape, store_.backup);
-  KeyCount::CountedWrite write(count_);
   Pair& pair = store_.backup.pair(ref);
   try {
     store_pair(pair, key, hash, value,
@@ -260,7 +257,7 @@ void WordMap<K>::add_to_d(const Locked& locked, Key key, KeyHash hash, NewValue 
     throw;
   }
   locked.bucket->d_add({load(pair), ref, hash.signature()});
-  write.added();
+  count_.added();
 }
 
 /// Stores a pair in a free place, then the bit by which it counts, durably.
@@ -305,7 +302,11 @@ std::uint64_t WordMap<K>::count_keys() const {
 
 template <class K>
 std::uint64_t WordMap<K>::size() const {
-  return count_.keys([this] { return count_keys(); });
+  return count_.keys([this] { return count_keys(); },
+                     [this] {
+                       const epoch::Guard guard;
+                       return store_.quiet();
+                     });
 }
 
 template <class K>

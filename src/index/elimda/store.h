@@ -109,6 +109,10 @@ class Store {
     return straight ? bucket.next_slot() : shape.unit_from(bucket.next_slot());
   }
 
+  /// Whether no writer holds the lock under which keys come and go: that of a log, or where there
+  /// are no logs that of a bucket. Each was free at some moment of the call.
+  bool quiet() const;
+
   /// Called when the value of a P pair was read, before it is shown.
   void ensure_durable(const Place& place, const Pair& pair) const {
     if (!volatile_caches) return;
@@ -364,6 +368,21 @@ Locked Store<K>::lock_bucket(KeyHash hash) const {
     }
     return {{&segment, at, slot.bucket()}, std::move(lock)};
   }
+}
+
+template <class K>
+bool Store<K>::quiet() const {
+  bool quiet = true;
+  if (const LogSet* set = logs.set()) {
+    set->for_each([&](CollectingLog log) {
+      quiet = quiet && std::unique_lock(log.line().lock, std::try_to_lock).owns_lock();
+    });
+    return quiet;
+  }
+  dram.for_each_segment([&](const Segment& segment) {
+    for (unsigned at = 0; at < shape.buckets; ++at) quiet = quiet && !segment.slot(at).locked();
+  });
+  return quiet;
 }
 
 /// Locks the log of a hash; returns nothing if the index has no logs.
