@@ -135,12 +135,13 @@ class Segmentation {
   void remove_duplicates(const Place& place, Items& items) {
     constexpr std::uint16_t kNone = 0xffff;
     std::vector<std::uint16_t> table(std::bit_ceil(2 * items.size() + 1), kNone);
+    const std::size_t mask = table.size() - 1;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item& item = items[i];
       std::size_t at = item.hash.bits >> 32;
       bool first = true;
-      for (at %= table.size(); first && table[at] != kNone; at = (at + 1) % table.size()) {
+      for (at &= mask; first && table[at] != kNone; at = (at + 1) & mask) {
         const Item& other = items[table[at]];
         first = other.hash.bits != item.hash.bits ||
                 !store_.words.keys().equal(other.pair.key, store_.words.keys().view(item.pair.key),
@@ -181,6 +182,7 @@ class Segmentation {
       store_.table.format_segment(half.offset, depth, prefix);
       for (unsigned at = 0; at < store_.shape.buckets; ++at) {
         Items of_half;
+        of_half.reserve(items[at].size());
         std::copy_if(items[at].begin(), items[at].end(), std::back_inserter(of_half),
                      [&](const Item& item) { return !in_two || item.hash.bit(depth - 1) == side; });
         fill(half, at, of_half);
@@ -214,6 +216,7 @@ class Segmentation {
     const unsigned count = std::min(room, in_p + in_d);
     const Place place{half.segment, at, nullptr};
     std::vector<PSlot> slots;
+    slots.reserve(count);
     std::vector<Pair> pairs(store_.shape.unit_from(count));
     for (unsigned i = 0; i < count; ++i) {
       pairs[i] = items[i].pair;
