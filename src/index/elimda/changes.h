@@ -61,7 +61,7 @@ class PairChanges {
     if (store_.logs.set() != nullptr && !store_.find(key, hash)) return false;
     std::unique_lock<util::SpinLock> lock;
     const std::optional<CollectingLog> log = store_.lock_log(lock, hash);
-    const Locked locked = store_.lock_bucket(hash);
+    const Locked locked = store_.lock_bucket(hash, true);
     if (expected != nullptr) {
       const Found first = find_locked(log, locked, key, hash);
       if (!first || !store_.words.value_is(first.value, expected)) return false;

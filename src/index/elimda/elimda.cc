@@ -200,8 +200,9 @@ bool WordMap<K>::write_direct(Key key, KeyHash hash, NewValue value, Mode mode,
                               const NewValue* expected) {
   const bool keeps = mode == Mode::insert || mode == Mode::ahead;  // a value that is there
   for (;;) {
-    Locked locked = store_.lock_bucket(hash);
-    if (mode != Mode::update) prefetch_for_add(locked);
+    Locked locked = store_.lock_bucket(hash, mode != Mode::update);
+    if (store_.straight && mode != Mode::update)  // a slot behind the last costs time only
+      __builtin_prefetch(&store_.table.pair(locked, locked.bucket->next_slot()), 1);
     if (keeps) {
       if (store_.find_in_bucket(locked, key, hash)) return false;
     } else {
@@ -220,15 +221,6 @@ bool WordMap<K>::write_direct(Key key, KeyHash hash, NewValue value, Mode mode,
     }
     relocator_.make_room(std::move(locked), hash);
   }
-}
-
-/// Prefetches what add_to_p() writes. The slot may lie behind the last one: that costs time only.
-template <class K>
-void WordMap<K>::prefetch_for_add(const Locked& locked) const {
-  if (!store_.straight) return;
-  const unsigned slot = locked.bucket->next_slot();
-  __builtin_prefetch(&store_.table.pair(locked, slot), 1);
-  __builtin_prefetch(&store_.table.live_word(locked.segment->offset, locked.at, slot), 1);
 }
 
 /// Adds a pair to the next slot of a P-bucket with room. No other thread changes its live bits.

@@ -121,7 +121,6 @@ class WordMap : public WordEngine<WordMap<K>, K> {
   void append_counted(CollectingLog log, Key key, KeyHash hash, NewValue value, Mode mode);
   void append_strings(Pair& pair, Key key, KeyHash hash, NewValue value, const pm::Change& commit);
   void append_pair(CollectingLog log, Key key, KeyHash hash, NewValue value);
-  void prefetch_for_add(const Locked& locked) const;
   void add_to_p(const Locked& locked, Key key, KeyHash hash, NewValue value);
   void add_to_d(const Locked& locked, Key key, KeyHash hash, NewValue value);
   void store_pair(Pair& pair, Key key, KeyHash hash, NewValue value, const pm::Change& bit,

@@ -87,7 +87,7 @@ class Store {
   Found find_in_logs(CollectingLog log, Key key, KeyHash hash) const;
 
   Bucket& bucket_of(Segment& segment, unsigned at) const;
-  Locked lock_bucket(KeyHash hash) const;
+  Locked lock_bucket(KeyHash hash, bool for_live_bits = false) const;
   std::optional<CollectingLog> lock_log(std::unique_lock<util::SpinLock>& lock, KeyHash hash) const;
 
   /// Makes the DRAM side of a bucket: with these D pairs, the P-bucket's pairs that `before` has
@@ -352,14 +352,19 @@ void Store<K>::prefetch_pair(const Place& place, KeyHash hash) const {
   if (!any && set != nullptr) __builtin_prefetch(&set->log_of(hash).line());
 }
 
-/// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete.
+/// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete. Prefetches
+/// what the caller will read: the lock keeps the processor from reading ahead. `for_live_bits`: the
+/// caller is going to change some.
 template <class K>
-Locked Store<K>::lock_bucket(KeyHash hash) const {
+Locked Store<K>::lock_bucket(KeyHash hash, bool for_live_bits) const {
   for (;;) {
     Segment& segment = dram.segment_of(hash);
     const unsigned at = hash.bucket(shape.buckets);
     const Bucket& bucket = bucket_of(segment, at);  // warm before it is changed
-    if (straight) bucket.prefetch_for_lookup(code, hash.signature());
+    if (straight) {
+      bucket.prefetch_for_lookup(code, hash.signature());
+      if (for_live_bits) __builtin_prefetch(table.live_words(segment.offset, at), 1);
+    }
     Slot& slot = segment.slot(at);
     std::unique_lock lock(slot);
     if (segment.obsolete.load(std::memory_order_acquire)) {
