@@ -271,7 +271,7 @@ BUGS = [
         ELIM_COUNT,
         "    const std::uint64_t keys = count();\n",
         "    const std::uint64_t keys = count();\n"
-        "    if ({planted}) return at_count_ = static_cast<std::int64_t>(keys) - (added - removed), "
+        "    if ({planted}) return at_count_ = static_cast<std::int64_t>(keys) - added + removed, "
         "state_ = State::known, keys;\n",
         ELIM_PARTS_UNIT,
     ),
@@ -334,12 +334,11 @@ BUGS = [
         "static_cast<unsigned>(slots.size())",
         ELIM_STRAIGHT_UNIT,
     ),
-    swap_part(
-        "elimda: straight: a bucket takes the slots of its recent pairs again when it is replaced",
+    Bug(
+        "elimda: straight: a bucket that is replaced takes the slots of recent pairs again",
         ELIM_RELOCATE,
-        "Bucket& made = *store_.new_bucket(",
-        "bucket.next_slot()",
-        "bucket.recent_slot(0)",
+        "live_d_pairs(bucket), bucket.next_slot());\n",
+        "live_d_pairs(bucket), {planted} ? bucket.recent_slot(0) : bucket.next_slot());\n",
         ELIM_STRAIGHT_UNIT,
     ),
     swap_part(
@@ -366,7 +365,7 @@ BUGS = [
         "elimda: straight: what comes from D-buckets to places counts before it is durable",
         ELIM_RELOCATE,
         "store_.pm().flush(to, pairs.size() * sizeof(Pair))",
-        ELIM_DRAINED,
+        (unit("tests/linearizability/elimda_copies_test", "*"),),
     ),
     Bug(
         "elimda: straight: a segment with recent pairs is taken for an empty one",
