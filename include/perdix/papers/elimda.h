@@ -79,8 +79,8 @@ struct ElimDaOptions {
 /// (ElimDaOptions::collecting_logs), for which writers wait. For many small indexes Cceh is the
 /// better engine: 16 KiB of the pool.
 ///
-/// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
-/// when the pool is full, parts of the index without pairs are given back.
+/// The index keeps three or four bytes of DRAM for each pair. The space of erased pairs is used
+/// again; when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<K, V> {
  public:
