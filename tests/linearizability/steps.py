@@ -224,6 +224,7 @@ art: a node shrinks
 elimda: a copy is dropped from the backup log
 elimda: a flush failed half-way
 elimda: no space for a split
+elimda: no space for logs
 elimda: no space for more logs
 elimda: no space to drain the logs
 elimda: segments are joined in PM

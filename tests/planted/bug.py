@@ -125,7 +125,9 @@ ELIM_STRINGS = ("elimda:bytes:bytes", "elimda")
 ELIM_STRAIGHT = ("elimda+straight:u64:u64", "elimda+straight")
 ELIM_STRAIGHT_STRINGS = ("elimda+straight:bytes:bytes", "elimda+straight")
 ELIM_DRAINED = ("elimda+drained:u64:u64", "elimda+drained")
-ELIM_STRAIGHT_UNIT = (unit("src/index/elimda/elimda_straight_test", "*ElimDaStraight*"),)
+ELIM_STRAIGHT_UNIT = (
+    unit("src/index/elimda/elimda_straight_test", "*ElimDaStraight*:ElimDaFullPool*"),
+)
 ELIM_GROWING = ("elimda+growing:bytes:bytes", "elimda+growing")
 ELIM_MORE_UNIT = (unit("src/index/elimda/elimda_more_logs_test", "*"),)
 ELIM_PARTS_UNIT = (unit("src/index/elimda/elimda_parts_test", "ElimDa*"),)

@@ -362,6 +362,12 @@ BUGS = [
         ELIM_STRAIGHT_UNIT,
     ),
     drop(
+        "elimda: straight: a full pool without logs has pairs come to the backup log",
+        ELIM_RECOVERY,
+        "store_.straight = true",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    drop(
         "elimda: straight: what comes from D-buckets to places counts before it is durable",
         ELIM_RELOCATE,
         "store_.pm().flush(to, pairs.size() * sizeof(Pair))",

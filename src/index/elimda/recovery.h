@@ -25,10 +25,8 @@ class Recovery {
   void run() {
     load_segments();
     store_.backup.open();
-    const bool had_logs = pm::load(store_.root.log_area) != pm::kNull;
-    if (had_logs || collects()) {
-      if (!had_logs)
-        retry_when_full(store_.pool, [&] { store_.logs.create(store_.dram.segments()); });
+    if (pm::load(store_.root.log_area) == pm::kNull && collects()) create_logs();
+    if (pm::load(store_.root.log_area) != pm::kNull) {
       store_.logs.open();
       store_.backup.finish_copies(*store_.logs.set());
     }
@@ -38,6 +36,17 @@ class Recovery {
 
  private:
   bool collects() const { return !store_.volatile_caches && !store_.straight; }
+
+  /// If there is no space for logs, pairs come straight in this opening.
+  void create_logs() {
+    try {
+      retry_when_full(store_.pool, [&] { store_.logs.create(store_.dram.segments()); });
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      pm::on_step("elimda: no space for logs");
+      store_.straight = true;
+    }
+  }
 
   void load_segments() {
     store_.dram.start(store_.table.directory().depth);

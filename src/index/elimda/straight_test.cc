@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -182,46 +183,79 @@ TEST(ElimDaStraight, TakesLittleSpace) {
   EXPECT_GE(full / samples, 0.69);
 }
 
-/// Pairs are in the logs, and the rest of the pool is taken. It opens, and they stay there until an
-/// opening finds space for them.
-TEST(ElimDaStraight, OpensAFullPoolWithItsLogs) {
-  const testing_files::TempDirectory folder;
-  PoolOptions options;
-  options.max_size = std::uint64_t{16} << 20;
-  Pool pool = Pool::create(folder.path() / "pool", options);
-  std::optional<Map<Number, std::string>> map;
-  const auto open = [&](MediaUnits units) {
+/// A pool whose space another index takes, and an index in it that is opened in one way or another.
+class ElimDaFullPool : public testing::Test {
+ protected:
+  using OtherMap = Map<Number, std::string>;
+
+  void open(MediaUnits units) {
     map.reset();
-    map.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::bytes),
+    map.emplace(pool_.core()->open_index("t", kEngineName, Kind::u64, Kind::bytes),
                 ElimDaOptions{.resume_in_background = false, .media_units = units}, kSmall);
-  };
-  open(MediaUnits::always);
-  constexpr Number kPairs = 3;
-  for (Number i = 0; i < kPairs; ++i) ASSERT_TRUE(map->insert(i, "before"));
-  std::optional<Map<Number, std::string>> other(
-      std::in_place, pool.core()->open_index("other", kEngineName, Kind::u64, Kind::bytes));
-  for (std::size_t size = std::size_t{1} << 18, i = 0; size > 1000; size /= 2) {
-    try {
-      for (;; ++i) other->put(i, std::string(size, 'v'));
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), Errc::out_of_space);
+  }
+  void take_all_space() {
+    OtherMap other(pool_.core()->open_index("other", kEngineName, Kind::u64, Kind::bytes));
+    for (std::size_t size = std::size_t{1} << 18, i = 0; size > 1000; size /= 2) {
+      try {
+        for (;; ++i) other.put(i, std::string(size, 'v'));
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), Errc::out_of_space);
+      }
     }
   }
+  void give_space_back() { pool_.drop("other"); }
+  void expect_pairs(Number count, std::string_view value) {
+    for (Number i = 0; i < count; ++i) EXPECT_EQ(map->get(i), value) << i;
+    EXPECT_EQ(map->check().problems, std::vector<std::string>());
+  }
+
+  std::optional<Map<Number, std::string>> map;
+
+ private:
+  static PoolOptions options() {
+    PoolOptions options;
+    options.max_size = std::uint64_t{16} << 20;
+    return options;
+  }
+
+  const testing_files::TempDirectory folder_;
+  Pool pool_ = Pool::create(folder_.path() / "pool", options());
+};
+
+/// What the logs have stays there until an opening finds space for it.
+TEST_F(ElimDaFullPool, KeepsItsLogs) {
+  open(MediaUnits::always);
+  for (Number i = 0; i < 3; ++i) ASSERT_TRUE(map->insert(i, "before"));
+  take_all_space();
   open(MediaUnits::never);
   EXPECT_TRUE(TestAccess::has_logs(*map));
-  for (Number i = 0; i < kPairs; ++i) {
-    EXPECT_EQ(TestAccess::where(*map, i), Where::log);
-    EXPECT_EQ(map->get(i), "before");
-    ASSERT_TRUE(map->update(i, ""));
-  }
-  EXPECT_TRUE(map->insert(kPairs, ""));
-  EXPECT_EQ(map->check().problems, std::vector<std::string>());
-  other.reset();
-  pool.drop("other");
+  expect_pairs(3, "before");
+  for (Number i = 0; i < 3; ++i) ASSERT_TRUE(map->update(i, ""));
+  EXPECT_EQ(TestAccess::where(*map, Number{0}), Where::log);
+  EXPECT_TRUE(map->insert(3, ""));
+  expect_pairs(4, "");
+  give_space_back();
   open(MediaUnits::never);
   EXPECT_FALSE(TestAccess::has_logs(*map));
-  for (Number i = 0; i <= kPairs; ++i) EXPECT_EQ(map->get(i), "");
-  EXPECT_EQ(map->check().problems, std::vector<std::string>());
+  expect_pairs(4, "");
+}
+
+/// Pairs come straight until an opening finds space for logs.
+TEST_F(ElimDaFullPool, DoesWithoutLogs) {
+  open(MediaUnits::never);
+  for (Number i = 0; i < 3; ++i) ASSERT_TRUE(map->insert(i, "before"));
+  take_all_space();
+  open(MediaUnits::always);
+  EXPECT_FALSE(TestAccess::has_logs(*map));
+  expect_pairs(3, "before");
+  for (Number i = 0; i < 3; ++i) ASSERT_TRUE(map->update(i, ""));
+  EXPECT_TRUE(map->insert(3, ""));
+  EXPECT_EQ(TestAccess::where(*map, Number{3}), Where::p_bucket);
+  expect_pairs(4, "");
+  give_space_back();
+  open(MediaUnits::always);
+  EXPECT_TRUE(TestAccess::has_logs(*map));
+  expect_pairs(4, "");
 }
 
 struct Choice {
