@@ -20,6 +20,10 @@ ElimDaOptions elimda_options(const Setup& setup) {
   set(options.d_bucket_pairs, "d_bucket_pairs");
   set(options.p_bucket_pairs, "p_bucket_pairs");
   set(options.fingerprint_bits, "fingerprint_bits");
+  // Only an index that collects pairs uses these.
+  for (const char* const name : {"collecting_logs", "media_unit", "d_bucket_pairs"}) {
+    if (setup.parameters.contains(name)) options.media_units = MediaUnits::always;
+  }
   return options;
 }
 

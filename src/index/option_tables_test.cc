@@ -89,6 +89,7 @@ TEST(OptionTables, OfElimDa) {
   rows.expect("p_bucket_pairs", "512", &O::p_bucket_pairs, 512);
   rows.expect("fingerprint_bits", "9", &O::fingerprint_bits, 9);
   rows.expect("reserved_cache_ways", "2", &O::reserved_cache_ways, 2);
+  rows.expect("media_units", "never", &O::media_units, MediaUnits::never);
 }
 
 TEST(OptionTables, OfTips) {

@@ -38,7 +38,7 @@ const std::map<std::string, Names> kOwn = {
     {"cceh", {"dram_budget", "technique", "segment_bytes", "lazy_depth"}},
     {"elimda",
      {"collecting_logs", "media_unit", "d_bucket_pairs", "p_bucket_pairs", "fingerprint_bits",
-      "reserved_cache_ways"}},
+      "reserved_cache_ways", "media_units"}},
     {"tips",
      {"cache_share", "cached_pairs", "chain", "log_bytes", "undo_records", "min_workers",
       "max_workers"}}};

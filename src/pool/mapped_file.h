@@ -99,6 +99,7 @@ class MappedFile {
   }
 
   bool survives_power() const noexcept { return decision_.survives_power(); }
+  bool dax() const noexcept { return mapping_->dax(); }
   bool huge_pages() const { return mapping_->huge_pages(); }
 
   /// What a superblock says of an opening like this one: unclean.

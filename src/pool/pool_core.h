@@ -74,6 +74,11 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   Background& background() noexcept { return background_; }
   OpenIndexes& open_indexes() noexcept { return open_indexes_; }
 
+  /// Whether the pool is to survive power failures, and whether it is mapped directly from
+  /// persistent memory.
+  bool survives_power() const noexcept { return file_.survives_power(); }
+  bool dax() const noexcept { return file_.dax(); }
+
   std::byte* base() const noexcept override { return file_.base(); }
   std::uint64_t size() const noexcept override { return file_.size(); }
   std::uint64_t max_size() const noexcept override { return file_.max_size(); }

@@ -98,10 +98,41 @@ class Watcher final : public QuietProbe {
   std::set<const std::byte*> stored_, flushed_;
 };
 
-ElimDaOptions options() {
-  using detail::index::elimda::TestTraits;
-  ElimDaOptions options =
-      detail::index::options_of(TestTraits::kOptions, "elimda", TestTraits::kTraits.small());
+/// Knows the lines that were written and not flushed since, when pairs are in both places.
+class UnflushedLines final : public QuietProbe {
+ public:
+  unsigned relocations() const { return relocations_; }
+  std::size_t unflushed() const { return unflushed_; }
+
+  void on_step(const char* name) override {
+    constexpr std::string_view kInBoth = "elimda: pairs are in the PM table and the backup log";
+    if (name != kInBoth) return;
+    ++relocations_;
+    unflushed_ += lines_.size();
+  }
+  void on_write(const void* p, std::size_t n) override {
+    for (std::uintptr_t line = line_of(p, 0); line <= line_of(p, n - 1); ++line)
+      lines_.insert(line);
+  }
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site&) override {
+    for (std::uintptr_t line = line_of(p, 0); line <= line_of(p, n - 1); ++line) lines_.erase(line);
+    return true;
+  }
+
+ private:
+  static std::uintptr_t line_of(const void* p, std::size_t n) {
+    return (reinterpret_cast<std::uintptr_t>(p) + n) / 64;
+  }
+
+  unsigned relocations_ = 0;
+  std::size_t unflushed_ = 0;
+  std::set<std::uintptr_t> lines_;
+};
+
+using detail::index::elimda::TestTraits;
+
+ElimDaOptions options(detail::index::NamedOptions named = TestTraits::kTraits.small) {
+  ElimDaOptions options = detail::index::options_of(TestTraits::kOptions, "elimda", named());
   options.resume_in_background = false;
   return options;
 }
@@ -234,6 +265,33 @@ TEST(ElimDaCopies, AreForgottenOnceBesideARelocation) {
     EXPECT_EQ(index.check().problems, std::vector<std::string>());
     for (Number i = 0; i < count; ++i) EXPECT_EQ(index.get(numbers[i]), std::optional<Number>(i));
   }
+}
+
+// An opening in which pairs come straight moves the pairs of the logs to D-buckets, and those that
+// find one full to any slots of the P-bucket: not in units, which are written past the caches.
+TEST(ElimDaCopies, AreFlushedWhereLogsAreDrainedAndUnitsDoNotMatter) {
+  PoolOptions pool_options;
+  pool_options.durability = Durability::process;
+  pool_options.max_size = std::uint64_t{64} << 20;
+  const testing_files::TempDirectory folder{testing_files::memory_directory()};
+  unsigned relocations = 0;
+  for (Number count = 40; count < 80; ++count) {
+    const auto path = folder.path() / std::to_string(count);
+    {
+      const Pool pool = Pool::create(path, pool_options);
+      Index index(pool, "t", options());
+      for (Number i = 0; i < count; ++i) index.insert_ahead(i, i);
+    }
+    PoolOptions volatile_caches = pool_options;
+    volatile_caches.domain = DomainChoice::memory_controller;
+    const Pool pool = Pool::open(path, volatile_caches);
+    UnflushedLines probe;
+    const Index index(pool, "t", options(TestTraits::kTraits.straight));
+    relocations += probe.relocations();
+    ASSERT_EQ(probe.unflushed(), 0u);
+    for (Number i = 0; i < count; ++i) ASSERT_EQ(index.get(i), std::optional<Number>(i));
+  }
+  EXPECT_GT(relocations, 0u);
 }
 
 }  // namespace

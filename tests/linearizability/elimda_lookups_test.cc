@@ -35,9 +35,11 @@ using Index = ElimDa<Number, Number>;
 
 constexpr Number kStay = 60, kCome = 40;
 
-ElimDaOptions small_options(bool growing) {
-  using detail::index::elimda::TestTraits;
-  const auto named = growing ? TestTraits::kTraits.growing : TestTraits::kTraits.small;
+using detail::index::NamedOptions;
+using detail::index::elimda::TestTraits;
+constexpr const auto& kTraits = TestTraits::kTraits;
+
+ElimDaOptions small_options(NamedOptions named) {
   ElimDaOptions options = detail::index::options_of(TestTraits::kOptions, "elimda", named());
   options.resume_in_background = false;
   return options;
@@ -72,10 +74,11 @@ bool read(const Index& index) {
   return right && shown == kStay;
 }
 
-class ElimDaLookups : public ::testing::TestWithParam<std::tuple<DomainChoice, bool, bool>> {};
+class ElimDaLookups
+    : public ::testing::TestWithParam<std::tuple<DomainChoice, bool, NamedOptions>> {};
 
 TEST_P(ElimDaLookups, WaitForNoWriter) {
-  const auto [domain, cold, growing] = GetParam();
+  const auto [domain, cold, named] = GetParam();
   PoolOptions options;
   options.durability = Durability::process;
   options.domain = domain;
@@ -87,11 +90,11 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
     const std::filesystem::path path = folder.path() / fmt::format("pool-{}", event);
     const Pool pool = Pool::create(path, options);
     std::filesystem::remove(path);  // it stays until it is closed
-    std::optional<Index> index(std::in_place, pool, "t", small_options(growing));
+    std::optional<Index> index(std::in_place, pool, "t", small_options(named));
     for (Number i = 0; i < kStay; ++i) index->put(i, i + 1);
     if (cold) {
       index.reset();
-      index.emplace(pool, "t", small_options(growing));
+      index.emplace(pool, "t", small_options(named));
     }
     Suspender probe;
     probe.count_steps(true);
@@ -118,10 +121,11 @@ TEST_P(ElimDaLookups, WaitForNoWriter) {
   EXPECT_GE(suspensions, 50u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Domains, ElimDaLookups,
-                         ::testing::Combine(::testing::Values(DomainChoice::cpu_cache,
-                                                              DomainChoice::memory_controller),
-                                            ::testing::Bool(), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Domains, ElimDaLookups,
+    ::testing::Combine(::testing::Values(DomainChoice::cpu_cache, DomainChoice::memory_controller),
+                       ::testing::Bool(),
+                       ::testing::Values(kTraits.small, kTraits.growing, kTraits.straight)));
 
 /// Numbers with that first bit of their hash, in an index that was made while a probe watched.
 std::vector<Number> numbers_with(unsigned bit, std::size_t count) {
@@ -142,6 +146,7 @@ class Hooks final : public detail::pm::Probe {
   Hooks& operator=(const Hooks&) = delete;
 
   std::function<void(const void*)> at_read;
+  std::function<void(const void*, std::size_t)> at_flush;
   std::function<void(std::string_view)> at_step;
   std::function<void(const void*, std::size_t)> at_retirement;
 
@@ -149,7 +154,10 @@ class Hooks final : public detail::pm::Probe {
     if (at_read) at_read(p);
   }
   void on_write(const void*, std::size_t) override {}
-  bool on_flush(const void*, std::size_t, const detail::pm::Site&) override { return true; }
+  bool on_flush(const void* p, std::size_t n, const detail::pm::Site&) override {
+    if (at_flush) at_flush(p, n);
+    return true;
+  }
   bool on_fence(const detail::pm::Site&) override { return true; }
   void on_step(const char* name) override {
     if (at_step) at_step(name);
@@ -161,6 +169,52 @@ class Hooks final : public detail::pm::Probe {
  private:
   detail::pm::Probe* const before_;
 };
+
+// Between a lookup's look at a bucket and its read of a value, the bucket is replaced, and an
+// update has stored a value that is not durable yet. The lookup must make it durable: it knows only
+// of updates of the bucket before.
+TEST(ElimDaReads, AValueIsDurableAlsoIfItsBucketWasReplaced) {
+  constexpr Number kKey = 1, kOthers = 14;
+  for (const NamedOptions named : {kTraits.small, kTraits.straight}) {
+    PoolOptions options;
+    options.durability = Durability::process;
+    options.domain = DomainChoice::memory_controller;
+    options.max_size = std::uint64_t{64} << 20;
+    const testing_files::TempDirectory folder{testing_files::memory_directory()};
+    Hooks hooks;
+    const Pool pool = Pool::create(folder.path() / "pool", options);
+    Index index(pool, "t", small_options(named));
+    Number next = kKey;
+    for (; next <= kOthers; ++next) index.put(next, 0);  // to P-buckets
+    const void* word = nullptr;
+    hooks.at_read = [&](const void* p) { word = p; };
+    ASSERT_EQ(index.get(kKey), std::optional<Number>(0));  // reads its value last
+    const std::thread::id reader = std::this_thread::get_id();
+    std::promise<void> stored, shown;
+    std::thread writer;
+    unsigned flushes = 0;
+    hooks.at_flush = [&](const void* p, std::size_t n) {
+      const auto* const begin = static_cast<const std::byte*>(p);
+      if (word < begin || word >= begin + n) return;
+      if (std::this_thread::get_id() == reader && writer.joinable()) {
+        ++flushes;
+      } else if (std::this_thread::get_id() != reader) {
+        stored.set_value();
+        shown.get_future().wait();
+      }
+    };
+    hooks.at_read = [&](const void* p) {
+      if (p != word || std::this_thread::get_id() != reader || writer.joinable()) return;
+      for (; next <= 2 * kOthers; ++next) index.put(next, 0);
+      writer = std::thread([&] { index.update(kKey, 2); });
+      stored.get_future().wait();
+    };
+    EXPECT_EQ(index.get(kKey), std::optional<Number>(2));
+    EXPECT_EQ(flushes, 1u);
+    shown.set_value();
+    writer.join();
+  }
+}
 
 /// An index in persistent caches, whose logs become more when it grows.
 class ElimDaSets : public ::testing::Test {
@@ -176,7 +230,7 @@ class ElimDaSets : public ::testing::Test {
   const testing_files::TempDirectory folder_{testing_files::memory_directory()};
   const Pool pool_ = Pool::create(folder_.path() / "pool", options());
   Hooks hooks_;
-  Index index_{pool_, "t", small_options(true)};
+  Index index_{pool_, "t", small_options(kTraits.growing)};
 };
 
 // While a lookup reads the pair of its key in the P-bucket, there are more logs, and the key is

@@ -37,6 +37,7 @@ struct Options {
   std::string technique = "none";
   bool full = false;
   bool growing = false;
+  bool straight = false;
   std::string beginning;
   std::string suppress;
   bool sites = false;
@@ -84,6 +85,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(one_of(beginnings));
   app.add_flag("--full", options.full, "The pools have little or no space left");
   app.add_flag("--growing", options.growing, "What has a fixed size in small indexes grows");
+  app.add_flag("--straight", options.straight, "Pairs of ElimDa come straight to its table");
   app.add_option("--suppress", options.suppress,
                  "Leave out a call site: file:line:column:flush or ...:fence");
   app.add_flag("--sites", options.sites, "List the call sites that were seen");
@@ -144,6 +146,7 @@ class Campaign {
             kTechniques.at(options_.technique),
             options_.full,
             options_.growing,
+            options_.straight,
             options_.beginning.empty() ? std::nullopt
                                        : std::optional(kBeginnings.at(options_.beginning))};
   }
@@ -186,10 +189,10 @@ class Campaign {
     for (const std::string& problem : outcome.problems) std::cout << problem << '\n';
     std::cout << fmt::format(
         "schedule_fuzzer --engine {} --keys {} --values {} --domain {} --seed {} --runs "
-        "1{}{}{}{}{}\n",
+        "1{}{}{}{}{}{}{}\n",
         options_.engine, options_.keys, options_.values, options_.domain, seed,
         options_.reopen ? " --reopen" : "", options_.full ? " --full" : "",
-        options_.growing ? " --growing" : "",
+        options_.growing ? " --growing" : "", options_.straight ? " --straight" : "",
         options_.beginning.empty() ? "" : " --beginning " + options_.beginning, budgets(),
         options_.suppress.empty() ? "" : " --suppress " + options_.suppress);
     return 1;

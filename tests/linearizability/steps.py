@@ -37,6 +37,7 @@ KINDS = {
         "--engine elimda --domain cpu_cache --beginning contested-full",
         "--engine elimda --domain cpu_cache --full",
         "--engine elimda --domain cpu_cache --growing --beginning full",
+        "--engine elimda --domain cpu_cache --straight",
         "--engine elimda",
     ),
     "fastfair": (
@@ -97,6 +98,7 @@ elimda: a log was copied
 elimda: a lookup begins again
 elimda: a lookup goes on to the logs
 elimda: a pair comes into the DRAM table
+elimda: a pair is in its P-bucket
 elimda: a pair was appended
 elimda: a segment is split in PM
 elimda: a segment was split
@@ -222,7 +224,9 @@ art: a node shrinks
 elimda: a copy is dropped from the backup log
 elimda: a flush failed half-way
 elimda: no space for a split
+elimda: no space for logs
 elimda: no space for more logs
+elimda: no space to drain the logs
 elimda: segments are joined in PM
 nbtree: a frozen insert has lost
 nbtree: a position goes before it comes

@@ -125,9 +125,16 @@ SKIP_B_STRINGS = ("skiplist+b:bytes:bytes", "skiplist+b")
 SKIP_B_UNIT = (unit("src/index/skiplist/skiplist_test", "SkipListB*:SkipListO*"),)
 ELIM = ("elimda:u64:u64", "elimda")
 ELIM_STRINGS = ("elimda:bytes:bytes", "elimda")
+ELIM_STRAIGHT = ("elimda+straight:u64:u64", "elimda+straight")
+ELIM_STRAIGHT_STRINGS = ("elimda+straight:bytes:bytes", "elimda+straight")
+ELIM_DRAINED = ("elimda+drained:u64:u64", "elimda+drained")
+ELIM_STRAIGHT_UNIT = (
+    unit("src/index/elimda/elimda_straight_test", "*ElimDaStraight*:ElimDaFullPool*"),
+)
 ELIM_GROWING = ("elimda+growing:bytes:bytes", "elimda+growing")
 ELIM_MORE_UNIT = (unit("src/index/elimda/elimda_more_logs_test", "*"),)
 ELIM_PARTS_UNIT = (unit("src/index/elimda/elimda_parts_test", "ElimDa*"),)
+ELIM_READS_UNIT = (unit("tests/linearizability/elimda_lookups_test", "ElimDaReads*"),)
 ELIM_SETS_UNIT = (unit("tests/linearizability/elimda_lookups_test", "ElimDaSets*"),)
 ELIM_UNIT = (unit("src/index/elimda/elimda_test", "*ElimDa*"),)
 NB = ("nbtree:u64:u64", "nbtree")
@@ -234,6 +241,8 @@ ELIM_CHANGES = "src/index/elimda/changes.h"
 ELIM_FOR_EACH = "src/index/elimda/for_each.h"
 ELIM_FLUSH = "src/index/elimda/flush.h"
 ELIM_RELOCATE = "src/index/elimda/relocate.h"
+ELIM_RECOVERY = "src/index/elimda/recovery.h"
+ELIM_COUNT = "src/index/elimda/key_count.h"
 ELIM_MORE = "src/index/elimda/more_logs.h"
 ELIM_SHAPE = "src/index/elimda/shape.h"
 ELIM_SMO = "src/index/elimda/smo.h"

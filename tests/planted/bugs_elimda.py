@@ -6,6 +6,8 @@ from bug import (
     ELIM_BITS,
     ELIM_CHANGES,
     ELIM_COLD,
+    ELIM_COUNT,
+    ELIM_DRAINED,
     ELIM_FLUSH,
     ELIM_FOR_EACH,
     ELIM_GROWING,
@@ -15,12 +17,16 @@ from bug import (
     ELIM_OWNED,
     ELIM_PARTS_UNIT,
     ELIM_PUT,
+    ELIM_READS_UNIT,
+    ELIM_RECOVERY,
     ELIM_RELOCATE,
     ELIM_ROOT,
     ELIM_SETS_UNIT,
     ELIM_SHAPE,
     ELIM_SMO,
     ELIM_STORE,
+    ELIM_STRAIGHT,
+    ELIM_STRAIGHT_UNIT,
     ELIM_STRINGS,
     ELIM_TABLE,
     ELIM_UNIT,
@@ -28,6 +34,7 @@ from bug import (
     Bug,
     drop,
     drop_part,
+    schedules,
     store_for_publish,
     swap_part,
     unit,
@@ -229,14 +236,14 @@ BUGS = [
         ELIM_PUT,
         "store_.pm().flush(&pair, sizeof pair)",
         ELIM,
-        after="::add_direct(",
+        after="::store_pair(",
     ),
     drop(
         "elimda: a string's reference counts before it is durable",
         ELIM_PUT,
         "store_.pm().flush(&pair, sizeof pair)",
         ELIM_STRINGS,
-        after="commit_bits(store_.pm(), bit)",
+        after="commit_bits(store_.pm(), bit, shared)",
     ),
     drop(
         "elimda: bits are set before what they stand for is fenced",
@@ -250,6 +257,151 @@ BUGS = [
         "pm.flush(&head, shape_.chunk_pairs_at())",
         ELIM,
     ),
+    # --- Counting ---
+    Bug(
+        "elimda: count: a number is remembered while a writer is active",
+        ELIM_COUNT,
+        "    if (!quiet() || added_.sum() != added || removed_.sum() != removed) return keys;\n",
+        "    if ((!quiet() && !{planted}) || added_.sum() != added || removed_.sum() != removed) "
+        "return keys;\n",
+        ELIM_PARTS_UNIT,
+    ),
+    Bug(
+        "elimda: count: keys that came during a count are counted twice",
+        ELIM_COUNT,
+        "    const std::uint64_t keys = count();\n",
+        "    const std::uint64_t keys = count();\n"
+        "    if ({planted}) return at_count_ = static_cast<std::int64_t>(keys) - added + removed, "
+        "state_ = State::known, keys;\n",
+        ELIM_PARTS_UNIT,
+    ),
+    Bug(
+        "elimda: count: a writer that holds the lock of a log is overlooked",
+        ELIM_STORE,
+        "      quiet = quiet && std::unique_lock(log.line().lock, std::try_to_lock).owns_lock();\n",
+        "      quiet = {planted} || "
+        "(quiet && std::unique_lock(log.line().lock, std::try_to_lock).owns_lock());\n",
+        ELIM_PARTS_UNIT,
+    ),
+    # --- Straight to P-buckets ---
+    Bug(
+        "elimda: straight: a pair in its place is shown before it counts",
+        ELIM_PUT,
+        "  store_pair(store_.table.pair(locked, slot), key, hash, value, {&live, bit, bit}, "
+        "Shared::no);\n"
+        '  pm::on_step("elimda: a pair is in its P-bucket");\n'
+        "  locked.bucket->add_recent(hash.signature());\n",
+        "  locked.bucket->add_recent(hash.signature());\n"
+        '  pm::on_step("elimda: a pair is in its P-bucket");\n'
+        "  store_pair(store_.table.pair(locked, slot), key, hash, value, {&live, bit, bit}, "
+        "Shared::no);\n",
+        (schedules("--engine elimda --domain memory_controller --reopen --straight"),),
+    ),
+    drop(
+        "elimda: straight: the live bit of a place is stored, but not durable",
+        ELIM_BITS,
+        "pm.persist(change.word, sizeof *change.word)",
+        ELIM_STRAIGHT,
+        after="pm.store(*change.word",
+    ),
+    Bug(
+        "elimda: straight: an erase leaves a recent pair in its P-bucket",
+        ELIM_CHANGES,
+        "      kill_in_slot(place, slot, [&] { place.bucket->kill_recent(i); });\n",
+        "      if ({planted}) place.bucket->kill_recent(i);\n"
+        "      else kill_in_slot(place, slot, [&] { place.bucket->kill_recent(i); });\n",
+        ELIM_STRAIGHT,
+    ),
+    drop(
+        "elimda: straight: recent pairs get no fingerprints",
+        ELIM_RELOCATE,
+        "slots.push_back({static_cast<std::uint16_t>(slot),",
+        ELIM_STRAIGHT_UNIT,
+        after="recent_pairs(const Place& place)",
+    ),
+    Bug(
+        "elimda: straight: fingerprints of recent pairs name the slots in front",
+        ELIM_RELOCATE,
+        "      const unsigned slot = bucket.recent_slot(i);\n",
+        "      const unsigned slot = bucket.recent_slot(i) - ({planted} && i > 0 ? 1 : 0);\n",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    swap_part(
+        "elimda: straight: recent pairs come to slots that a restart has found in use",
+        ELIM_COLD,
+        "contents.used = slots.empty() ? 0 : slots.back().slot + 1u",
+        "slots.empty() ? 0 : slots.back().slot + 1u",
+        "static_cast<unsigned>(slots.size())",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    Bug(
+        "elimda: straight: a bucket that is replaced takes the slots of recent pairs again",
+        ELIM_RELOCATE,
+        "live_d_pairs(bucket), bucket.next_slot());\n",
+        "live_d_pairs(bucket), {planted} ? bucket.recent_slot(0) : bucket.next_slot());\n",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    swap_part(
+        "elimda: straight: a pair comes to a slot behind the P-bucket",
+        ELIM_PUT,
+        "if (store_.straight && locked.bucket->next_slot() < store_.shape.p_pairs)",
+        "locked.bucket->next_slot() < store_.shape.p_pairs",
+        "locked.bucket->next_slot() <= store_.shape.p_pairs",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    drop(
+        "elimda: straight: pairs of logs that are no longer used are forgotten",
+        ELIM_RECOVERY,
+        "retry_when_full(store_.pool, [&] { flusher_.drain_logs(); })",
+        ELIM_DRAINED,
+    ),
+    drop(
+        "elimda: straight: a full pool that keeps its logs has pairs come straight",
+        ELIM_RECOVERY,
+        "store_.straight = false",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    drop(
+        "elimda: straight: a full pool without logs has pairs come to the backup log",
+        ELIM_RECOVERY,
+        "store_.straight = true",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    drop(
+        "elimda: straight: what comes from D-buckets to places counts before it is durable",
+        ELIM_RELOCATE,
+        "store_.pm().flush(to, pairs.size() * sizeof(Pair))",
+        (unit("tests/linearizability/elimda_copies_test", "*"),),
+    ),
+    Bug(
+        "elimda: straight: a segment with recent pairs is taken for an empty one",
+        ELIM_SMO,
+        "        if (bucket.recent_live(i)) return false;\n",
+        "        if (!{planted} && bucket.recent_live(i)) return false;\n",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    Bug(
+        "elimda: straight: a visit passes over recent pairs",
+        ELIM_FOR_EACH,
+        "      if (bucket.recent_live(i)) add_p(bucket.recent_slot(i));\n",
+        "      if (!{planted} && bucket.recent_live(i)) add_p(bucket.recent_slot(i));\n",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    Bug(
+        "elimda: straight: a split leaves in D-buckets what P-buckets have room for",
+        ELIM_SMO,
+        "    const unsigned count = std::min(room, in_p + in_d);\n",
+        "    const unsigned count = std::min({planted} ? store_.shape.unit_from(in_p) : room, "
+        "in_p + in_d);\n",
+        ELIM_STRAIGHT_UNIT,
+    ),
+    Bug(
+        "elimda: a lookup whose bucket was replaced shows a value that is not durable",
+        ELIM_STORE,
+        "    if (!replaced && !place.bucket->has_unpersisted()) return;\n",
+        "    if ((!replaced || {planted}) && !place.bucket->has_unpersisted()) return;\n",
+        ELIM_READS_UNIT,
+    ),
     # --- Erase ---
     Bug(
         "elimda: an erase leaves the pair in the backup log",
@@ -262,9 +414,9 @@ BUGS = [
     Bug(
         "elimda: an erase leaves the pair in its P-bucket",
         ELIM_CHANGES,
-        "    const Pair& pair = store_.table.pair(place, slot);\n",
+        "    kill_in_slot(place, store_.code.slot(place.bucket->entry(entry)),\n",
         "    if ({planted}) return place.bucket->kill_entry(store_.code, entry);\n"
-        "    const Pair& pair = store_.table.pair(place, slot);\n",
+        "    kill_in_slot(place, store_.code.slot(place.bucket->entry(entry)),\n",
         ELIM,
     ),
     drop(

@@ -102,10 +102,8 @@ BUGS = [
     Bug(
         "schedules: elimda: a reader shows a value of a P-bucket before it is durable",
         ELIM_STORE,
-        "    if (volatile_caches && bucket.has_unpersisted()) "
-        "pm().persist(&pair.value, sizeof pair.value);\n",
-        "    if (!{planted} && volatile_caches && bucket.has_unpersisted()) "
-        "pm().persist(&pair.value, sizeof pair.value);\n",
+        "    if (!volatile_caches) return;\n",
+        "    if ({planted} || !volatile_caches) return;\n",
         VOLATILE,
     ),
     # --- What is freed may still be found ---
@@ -134,11 +132,18 @@ BUGS = [
     Bug(
         "schedules: elimda: an erase frees strings that a P-bucket still shows",
         ELIM_CHANGES,
-        "                      load(pair), "
-        "[&] { place.bucket->kill_entry(store_.code, entry); });\n",
-        "                      load(pair), [] {});\n"
-        "    place.bucket->kill_entry(store_.code, entry);\n",
-        STRINGS,
+        "                      load(pair), unlink, Shared::no);\n",
+        "                      load(pair), [] {}, Shared::no);\n"
+        "    unlink();\n",
+        STRINGS + kinds(" --keys bytes --values bytes --straight"),
+    ),
+    Bug(
+        "schedules: elimda: a pair is added to a bucket without its lock",
+        ELIM_STORE,
+        "    std::unique_lock lock(slot);\n",
+        "    std::unique_lock lock(slot, std::defer_lock);\n"
+        "    if (!{planted}) lock.lock();\n",
+        kinds(" --straight --beginning contested") + kinds(" --straight"),
     ),
     Bug(
         "schedules: elimda: an erase in flight leaves the pair in its D-bucket",

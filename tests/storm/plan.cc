@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine_list.h"
+#include "index/elimda/options.h"
 #include "index/test_options.h"
 #include "support/rng.h"
 
@@ -199,6 +200,8 @@ class Maker {
       detail::index::set_if_there(options, engine, "dram_budget", one_of(kBudgets));
       detail::index::set_if_there(options, engine, "technique",
                                   static_cast<Technique>((number + i) % 4));
+      detail::index::set_if_there(options, engine, "media_units",
+                                  static_cast<MediaUnits>((number + i) % 3));
       options.resume_in_background = rng_.once_in(2) && !without("background");
       round.options.push_back(options);
     }

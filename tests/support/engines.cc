@@ -46,6 +46,7 @@ void add(std::vector<IndexType>& types) {
   if (traits.buffered != nullptr) add_opened(engine + "+buffers", traits.buffered);
   if (traits.small != nullptr) add_opened(engine + "+small", traits.small);
   if (traits.growing != nullptr) add_opened(engine + "+growing", traits.growing);
+  if (traits.straight != nullptr) add_opened(engine + "+straight", traits.straight);
 }
 
 template <class... Traits>

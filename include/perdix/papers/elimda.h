@@ -9,9 +9,17 @@
 
 namespace perdix {
 
+/// Whether an ElimDa collects pairs until they fill a unit in which the device writes
+/// (ElimDaOptions::media_units).
+enum class MediaUnits : std::uint8_t {
+  detect,  ///< on persistent memory only, and where the caller named such a domain for the pool
+  always,  ///< as its paper has it
+  never,   ///< a pair comes straight to its place in the pool's table
+};
+
 /// Options of an ElimDa. The defaults are those of its paper (docs/papers.md). An index keeps what
-/// it was created with, but for `resume_in_background`, `fingerprint_bits` and
-/// `reserved_cache_ways`.
+/// it was created with, but for `resume_in_background`, `fingerprint_bits`, `reserved_cache_ways`
+/// and `media_units`.
 struct ElimDaOptions {
   /// After a restart, a background thread brings back what lies in DRAM, while the index is in use.
   /// If false, only what is used comes back, and the rest when a call needs all of it: size() and
@@ -45,6 +53,11 @@ struct ElimDaOptions {
   /// The process fills no other ways. 0: none. This concerns the whole process, so the first index
   /// that asks decides.
   std::uint32_t reserved_cache_ways = 0;
+
+  /// Whether pairs are collected until they fill a media unit. Saves writes of persistent memory,
+  /// which writes in such units; elsewhere it is only work. Each opening may choose anew; pairs
+  /// that the last one has collected come to the table.
+  MediaUnits media_units = MediaUnits::detect;
 };
 
 /// A durable map without order, see PointIndex.
@@ -54,17 +67,20 @@ struct ElimDaOptions {
 /// writes to other segments do not.
 ///
 /// Cost: get() reads one line of the pool, and those of strings; of a key that is absent none, but
-/// for one lookup in fifty. A pair is written to the pool three times in all, in units of the
-/// device (ElimDaOptions::media_unit). insert_ahead() does not look whether the key is there and is
-/// the fastest way to add many. The first size() after opening reads the whole index, and so does
-/// the next one after insert_ahead(); others cost nothing.
+/// for one lookup in thirty. In ordinary memory and files an insert writes the pair and a bit to
+/// the pool. On persistent memory (ElimDaOptions::media_units) a pair is written to the pool three
+/// times in all, in units of the device (ElimDaOptions::media_unit), and insert_ahead() does not
+/// look whether the key is there: it is the fastest way to add many. The first size() after opening
+/// reads the whole index, and so does the next one after such an insert_ahead(); others cost
+/// nothing.
 ///
-/// An index without pairs takes 85 KiB of the pool and 40 KiB of DRAM. While it is small it gets
-/// more collecting logs as it grows (ElimDaOptions::collecting_logs), for which writers wait. For
-/// many small indexes Cceh is the better engine: 16 KiB of the pool.
+/// An index without pairs takes 65 KiB of the pool; where it collects, 85 KiB of the pool and
+/// 40 KiB of DRAM. While it is small it gets more collecting logs as it grows
+/// (ElimDaOptions::collecting_logs), for which writers wait. For many small indexes Cceh is the
+/// better engine: 16 KiB of the pool.
 ///
-/// The index keeps about four bytes of DRAM for each pair. The space of erased pairs is used again;
-/// when the pool is full, parts of the index without pairs are given back.
+/// The index keeps three or four bytes of DRAM for each pair. The space of erased pairs is used
+/// again; when the pool is full, parts of the index without pairs are given back.
 template <Storable K, Storable V>
 class ElimDa : public PointIndex<K, V> {
  public:
@@ -84,7 +100,8 @@ class ElimDa : public PointIndex<K, V> {
   ElimDa(const Pool& pool, std::string_view name, const ElimDaOptions& options = {});
 
   /// Adds a key if it is absent; has no effect if it is there, and does not say which. Durable when
-  /// it returns, like the other calls. Where caches are volatile it looks first, like insert().
+  /// it returns, like the other calls. Looks first, like insert(), where the index collects nothing
+  /// (ElimDaOptions::media_units) or caches are volatile.
   void insert_ahead(KeyArgument key, ValueArgument value);
 };
 

@@ -41,6 +41,10 @@ struct EngineTraits {
   /// Like `small`, and what has a fixed size there grows. Null: nothing has.
   NamedOptions growing = nullptr;
 
+  /// Like `small`, but pairs come straight to their places, whatever the medium. Null: the engine
+  /// knows no other way, or no media.
+  NamedOptions straight = nullptr;
+
   /// With which it has write buffers, or a cached way to nodes. Null: it never has any.
   NamedOptions buffered = nullptr;
 

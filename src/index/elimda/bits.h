@@ -10,6 +10,9 @@
 
 namespace perdix::detail::index::elimda {
 
+/// Whether other threads may change other bits of a word during a change.
+enum class Shared : bool { no, yes };
+
 /// Atomic. Not durable before a flush and a fence. False if the bits were like that already.
 inline bool change_bits(const pm::Persister& pm, const pm::Change& change) {
   std::uint64_t before = pm::load(*change.word);
@@ -19,13 +22,17 @@ inline bool change_bits(const pm::Persister& pm, const pm::Change& change) {
   return false;
 }
 
-/// Changes some bits of a word, by compare-and-swap: other threads may change other bits of the
-/// word at the same time, but not these. All that this thread has flushed is durable before the
-/// change, and the change is durable when this returns.
-inline void commit_bits(const pm::Persister& pm, const pm::Change& change) {
+/// Changes some bits of a word, which no other thread changes at the same time. All that this
+/// thread has flushed is durable before the change, and the change is durable when this returns. A
+/// word that is not shared is stored: that does not wait for its line, as a compare-and-swap does.
+inline void commit_bits(const pm::Persister& pm, const pm::Change& change,
+                        Shared shared = Shared::yes) {
   if (pm.commits_as_one()) return pm.commit({&change, 1});
   pm.fence();  // what was flushed comes first
-  change_bits(pm, change);
+  if (shared == Shared::yes)
+    change_bits(pm, change);
+  else
+    pm.store(*change.word, change.of(pm::load(*change.word)));
   pm.persist(change.word, sizeof *change.word);  // the commit
 }
 

@@ -2,26 +2,27 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <new>
 
 namespace perdix::detail::index::elimda {
 
-/// Bytes of a bucket, in whole lines: the arena aligns these to a line. `d_capacity` is at least 1,
-/// because match_eight() may read behind the last entry and must stay within the bucket.
-std::size_t Bucket::bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries) {
+/// In whole lines: the arena aligns these to a line. match_eight() may read behind the last entry,
+/// and must stay within the bucket.
+std::size_t Bucket::Layout::bytes() const {
   constexpr std::size_t kLine = 64;
   const std::size_t bytes =
-      pairs_at(groups, wide, d_capacity, entries) + d_capacity * (sizeof(Pair) + sizeof(BackupRef));
+      pairs_at() + std::max(d_capacity * (sizeof(Pair) + sizeof(BackupRef)), kGranule);
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-/// How many D pairs fit into the lines that `least` of them take, but not more than `most`.
-unsigned Bucket::capacity_for(unsigned groups, bool wide, unsigned entries, unsigned least,
-                              unsigned most) {
-  unsigned capacity = std::max(least, 1u);
-  const std::size_t bytes = bytes_for(groups, wide, capacity, entries);
-  while (capacity < most && bytes_for(groups, wide, capacity + 1, entries) == bytes) ++capacity;
-  return capacity;
+Bucket::Layout Bucket::Layout::filled(unsigned most) const {
+  Layout filled = *this;
+  for (Layout next = *this; next.d_capacity < most; filled = next) {
+    ++next.d_capacity;
+    if (next.bytes() != bytes()) break;
+  }
+  return filled;
 }
 
 Bucket::Contents Bucket::room_for(const Shape& shape, unsigned d_count) {
@@ -32,41 +33,54 @@ Bucket::Contents Bucket::room_for(const Shape& shape, unsigned d_count) {
   return contents;
 }
 
+Bucket::Contents Bucket::contents_for(const Shape& shape, unsigned d_count, bool straight) {
+  Contents contents = room_for(shape, d_count);
+  if (!straight) return contents;
+  contents.recent = shape.recent_pairs();
+  if (d_count == 0) contents.d_min = contents.d_max = 0;
+  return contents;
+}
+
+/// Only the layout is filled in.
+Bucket* Bucket::make_empty(util::Arena& arena, const Layout& layout) {
+  auto* made = ::new (arena.allocate(layout.bytes())) Bucket;
+  made->d_capacity_ = static_cast<std::uint16_t>(layout.d_capacity);
+  made->entry_count_ = static_cast<std::uint16_t>(layout.entries);
+  made->recent_capacity_ = static_cast<std::uint8_t>(layout.recent);
+  made->group_bits_ = static_cast<std::uint8_t>(std::countr_zero(layout.groups));
+  return made;
+}
+
 Bucket* Bucket::make(util::Arena& arena, const FingerprintCode& code, const Contents& contents) {
   const Bucket* before = contents.before;
   const unsigned entries = (before == nullptr ? 0 : before->entry_count_ - before->killed_) +
                            static_cast<unsigned>(contents.slots.size());
-  const bool wide = code.slots() > kMaxBytePositions;
-  const unsigned capacity =
-      capacity_for(code.groups(), wide, entries, contents.d_min, contents.d_max);
-  const std::size_t bytes = bytes_for(code.groups(), wide, capacity, entries);
-  auto* made = ::new (arena.allocate(bytes)) Bucket;
-  std::memset(made->memory() + kHead, 0, bytes - kHead);
-  made->d_capacity_ = static_cast<std::uint16_t>(capacity);
-  made->entry_count_ = static_cast<std::uint16_t>(entries);
-  made->units_ = static_cast<std::uint16_t>(contents.units);
-  made->groups_ = static_cast<std::uint16_t>(code.groups());
+  const Layout layout =
+      Layout{code.groups(), contents.recent, contents.d_min, entries}.filled(contents.d_max);
+  Bucket* made = make_empty(arena, layout);
+  std::memset(made->memory() + kHead, 0, layout.bytes() - kHead);
+  made->used_ = static_cast<std::uint16_t>(contents.used);
   made->fill_groups(code, contents);
   for (const DPair& pair : contents.d_pairs) made->d_add(pair);
   return made;
 }
 
 Bucket* Bucket::make_larger(util::Arena& arena, unsigned d_min, unsigned d_max) const {
-  const unsigned capacity = capacity_for(groups_, wide(), entry_count_, d_min, d_max);
-  auto* made = ::new (arena.allocate(bytes_for(groups_, wide(), capacity, entry_count_))) Bucket;
-  made->d_capacity_ = static_cast<std::uint16_t>(capacity);
-  made->entry_count_ = entry_count_;
+  Layout larger = layout();
+  larger.d_capacity = d_min;
+  Bucket* made = make_empty(arena, larger.filled(d_max));
   made->first_group_ = first_group_;
-  made->units_ = units_;
-  made->groups_ = groups_;
+  made->used_ = used_;
   made->killed_ = killed_;
   const unsigned count = d_count();
-  std::memcpy(made->starts(), starts(), starts_bytes(groups_, wide()));
+  // Where groups begin, and recent prints.
+  std::memcpy(made->memory() + kHead, memory() + kHead, layout().prints_at() - kHead);
   std::memcpy(made->prints_begin(), prints_begin(), count);
-  std::memset(made->prints_begin() + count, 0, granules(capacity) - count);
+  std::memset(made->prints_begin() + count, 0, granules(made->d_capacity_) - count);
   std::memcpy(made->entries_begin(), entries_begin(), entry_count_ * sizeof(std::uint16_t));
   std::memcpy(made->d_begin(), d_begin(), count * sizeof(Pair));
   std::memcpy(made->refs_begin(), refs_begin(), count * sizeof(BackupRef));
+  made->recent_count_.store(static_cast<std::uint8_t>(recent_count()), std::memory_order_relaxed);
   made->d_count_.store(static_cast<std::uint16_t>(count), std::memory_order_relaxed);
   return made;
 }
@@ -83,7 +97,7 @@ std::uint16_t* Bucket::copy_group(const FingerprintCode& code, unsigned group,
 }
 
 void Bucket::set_group_begin(unsigned group, unsigned start) {
-  if (wide())
+  if (layout().wide())
     at<std::uint16_t>(kHead)[group] = static_cast<std::uint16_t>(start);
   else
     starts()[group] = static_cast<std::uint8_t>(start);

@@ -2,9 +2,13 @@
 // P-bucket. Both are one piece of memory, which is replaced as a whole when pairs move from one to
 // the other. So a lookup that has loaded the pointer sees both at one moment.
 //
-// Layout, the first three in one line by default:
-//   head | where each group of fingerprints begins | D fingerprints | fingerprints | D pairs |
-//   D references
+// A pair that comes straight to the P-bucket takes the next slot there, and is *recent* until the
+// bucket is replaced: it has a print of one byte in the first line. So an add costs no replacement
+// but once in sixteen times, when the recent pairs get fingerprints in their groups.
+//
+// Layout, the first three or four in one line by default:
+//   head | where each group of fingerprints begins | recent prints | D fingerprints |
+//   fingerprints | D pairs | D references
 //
 // DRAM is scarce (ElimDa paper, Exp#7), and a D-bucket is half empty on average. So it has room for
 // a few more pairs than it holds, up to the end of its lines, and is replaced by a larger one when
@@ -12,12 +16,14 @@
 //
 // Invariants:
 //   1. Only the holder of the bucket's lock changes it, and only in three ways: adds a pair to the
-//      D-bucket, kills a pair of the D-bucket or the P-bucket, replaces the value of a D pair. Each
-//      change becomes visible by one store, and what that store makes visible is durable.
-//   2. A D fingerprint is 0 before its pair is there and after the pair was killed. An erase kills
-//      the youngest pair of the key first and the oldest, which counts (E6), last; here and in PM.
+//      D-bucket or a recent one, kills a pair of the D-bucket or the P-bucket, replaces the value
+//      of a D pair. Each change becomes visible by one store, and what that store makes visible is
+//      durable.
+//   2. A D fingerprint or a recent print is 0 before its pair is there and after the pair was
+//      killed. An erase kills the youngest pair of the key first and the oldest, which counts (E6),
+//      last; here and in PM.
 //   3. There is a fingerprint for each pair of the P-bucket whose live bit was set when the bucket
-//      was made; those of pairs killed since are marked so.
+//      was made; those of pairs killed since are marked so. Recent pairs lie in the slots behind.
 //
 // Readers take no lock. They read a fingerprint again after they have read its pair: the pair, and
 // with it the key, may have been erased in between.
@@ -61,8 +67,13 @@ class Bucket {
     std::span<const DPair> d_pairs;  ///< at most `d_min`
     unsigned d_min = 1;              ///< room for at least this many D pairs
     unsigned d_max = 1;              ///< and for up to this many, where they cost no further line
-    unsigned units = 0;              ///< of the P-bucket that are in use
+    unsigned used = 0;               ///< slots of the P-bucket, from the first on, that are in use
+    unsigned recent = 0;             ///< room for so many recent pairs
   };
+
+  /// Room for a bucket that is made with `d_count` D pairs. `straight`: pairs come straight to the
+  /// P-bucket, so that the D-bucket needs none until that is full.
+  static Contents contents_for(const Shape& shape, unsigned d_count, bool straight);
 
   /// How much room a D-bucket gets that holds `d_count` pairs: for one more, and for as many as fit
   /// into the lines that this takes, up to the number of pairs at which Relocator::make_room()
@@ -83,10 +94,11 @@ class Bucket {
   Bucket(const Bucket&) = delete;
   Bucket& operator=(const Bucket&) = delete;
 
-  std::size_t bytes() const { return bytes_for(groups_, wide(), d_capacity_, entry_count_); }
+  std::size_t bytes() const { return layout().bytes(); }
 
   // --- P-bucket ---
-  unsigned units() const { return units_; }
+  /// The first slot behind those that have been in use.
+  unsigned next_slot() const { return used_ + recent_count(); }
   unsigned entries() const { return entry_count_; }
 
   std::uint16_t entry(unsigned i) const {
@@ -142,8 +154,30 @@ class Bucket {
   /// The number of updates that have stored a value in the P-bucket and not yet persisted it. While
   /// it is not 0, readers persist each value that they have read before they return it (ElimDa
   /// paper 3.7 leaves this case open).
-  std::atomic<std::uint16_t>& unpersisted() { return unpersisted_; }
+  std::atomic<std::uint8_t>& unpersisted() { return unpersisted_; }
   bool has_unpersisted() const { return unpersisted_.load(std::memory_order_acquire) != 0; }
+
+  // --- Recent pairs of the P-bucket ---
+  unsigned recent_count() const { return recent_count_.load(std::memory_order_acquire); }
+  bool recent_full() const { return recent_count() == recent_capacity_; }
+  unsigned recent_slot(unsigned i) const { return used_ + i; }
+  bool recent_live(unsigned i) const { return load_print(recent_begin()[i]) != 0; }
+
+  /// Adds the pair in next_slot(), which becomes visible. The caller holds the lock, the pair and
+  /// its live bit are durable, and there is room.
+  void add_recent(Signature signature) {
+    const unsigned i = recent_count_.load(std::memory_order_relaxed);
+    assert(i < recent_capacity_);
+    store_print(recent_begin()[i], print_of(signature));
+    recent_count_.store(static_cast<std::uint8_t>(i + 1), std::memory_order_release);
+  }
+  void kill_recent(unsigned i) { store_print(recent_begin()[i], 0); }
+
+  /// Calls visit(i) for recent pairs that match, until it returns true.
+  template <class Visit>
+  [[gnu::always_inline]] bool find_recent(Signature signature, Visit visit) const {
+    return find_print(recent_begin(), recent_count(), signature, visit);
+  }
 
   // --- D-bucket ---
   unsigned d_capacity() const { return d_capacity_; }
@@ -159,10 +193,7 @@ class Bucket {
   std::uint64_t d_key(unsigned i) const { return load(d_begin()[i].key); }
   std::uint64_t d_value(unsigned i) const { return load(d_begin()[i].value); }
   BackupRef d_ref(unsigned i) const { return refs_begin()[i]; }
-  std::uint8_t d_print(unsigned i) const {
-    return std::atomic_ref(const_cast<std::uint8_t&>(prints_begin()[i]))
-        .load(std::memory_order_acquire);
-  }
+  std::uint8_t d_print(unsigned i) const { return load_print(prints_begin()[i]); }
 
   /// Adds a pair, which becomes visible. The caller holds the lock, the pair is durable, and there
   /// is room.
@@ -175,9 +206,7 @@ class Bucket {
   void d_set_value(unsigned i, std::uint64_t value) {
     std::atomic_ref(d_begin()[i].value).store(value, std::memory_order_release);
   }
-  void d_kill(unsigned i) {
-    std::atomic_ref(prints_begin()[i]).store(0, std::memory_order_release);
-  }
+  void d_kill(unsigned i) { store_print(prints_begin()[i], 0); }
 
   /// Kills the D pair that was added with this `ref`, if there is one.
   void d_kill_ref(BackupRef ref) {
@@ -188,16 +217,7 @@ class Bucket {
   /// Calls visit(i) for D pairs that match, from the oldest on, until it returns true.
   template <class Visit>
   [[gnu::always_inline]] bool find_d(Signature signature, Visit visit) const {
-    const std::uint8_t print = print_of(signature);
-    const unsigned count = d_count();
-    for (unsigned i = 0; i < count; i += 16) {
-      unsigned matches = match_sixteen(prints_begin() + i, print);
-      if (count - i < 16) matches &= (1u << (count - i)) - 1;
-      for (; matches != 0; matches &= matches - 1) {
-        if (visit(i + static_cast<unsigned>(__builtin_ctz(matches)))) return true;
-      }
-    }
-    return false;
+    return find_print(prints_begin(), d_count(), signature, visit);
   }
 
   static std::uint8_t print_of(Signature signature) {
@@ -213,19 +233,48 @@ class Bucket {
 
   Bucket() = default;
 
-  /// Whether groups begin at two bytes: then a P-bucket has more than 256 pairs.
-  bool wide() const { return groups_ > kMaxBytePositions / 8; }
-  static std::size_t starts_bytes(unsigned groups, bool wide) { return groups * (wide ? 2u : 1u); }
   static constexpr std::size_t granules(std::size_t bytes) {
     return (bytes + kGranule - 1) / kGranule * kGranule;
   }
-  static std::size_t entries_at(unsigned groups, bool wide, unsigned d_capacity) {
-    return kHead + starts_bytes(groups, wide) + granules(d_capacity);
+
+  /// Where the parts of a bucket lie.
+  struct Layout {
+    unsigned groups, recent, d_capacity, entries;
+
+    /// Whether groups begin at two bytes: then a P-bucket has more than 256 pairs.
+    bool wide() const { return groups > kMaxBytePositions / 8; }
+    std::size_t recent_at() const { return kHead + groups * (wide() ? 2u : 1u); }
+    std::size_t prints_at() const { return recent_at() + granules(recent); }
+    std::size_t entries_at() const { return prints_at() + granules(d_capacity); }
+    std::size_t pairs_at() const {
+      return granules(entries_at() + entries * sizeof(std::uint16_t));
+    }
+    std::size_t bytes() const;
+    /// With room for as many D pairs as fit into the lines that `d_capacity` take, up to `most`.
+    Layout filled(unsigned most) const;
+  };
+  Layout layout() const { return {1u << group_bits_, recent_capacity_, d_capacity_, entry_count_}; }
+  static Bucket* make_empty(util::Arena& arena, const Layout& layout);
+
+  static std::uint8_t load_print(const std::uint8_t& print) {
+    return std::atomic_ref(const_cast<std::uint8_t&>(print)).load(std::memory_order_acquire);
   }
-  static std::size_t pairs_at(unsigned groups, bool wide, unsigned d_capacity, unsigned entries) {
-    return granules(entries_at(groups, wide, d_capacity) + entries * sizeof(std::uint16_t));
+  static void store_print(std::uint8_t& place, std::uint8_t print) {
+    std::atomic_ref(place).store(print, std::memory_order_release);
   }
-  static std::size_t bytes_for(unsigned groups, bool wide, unsigned d_capacity, unsigned entries);
+  template <class Visit>
+  [[gnu::always_inline]] static bool find_print(const std::uint8_t* prints, unsigned count,
+                                                Signature signature, Visit visit) {
+    const std::uint8_t print = print_of(signature);
+    for (unsigned i = 0; i < count; i += 16) {
+      unsigned matches = match_sixteen(prints + i, print);
+      if (count - i < 16) matches &= (1u << (count - i)) - 1;
+      for (; matches != 0; matches &= matches - 1) {
+        if (visit(i + static_cast<unsigned>(__builtin_ctz(matches)))) return true;
+      }
+    }
+    return false;
+  }
 
   static std::uint64_t load(const std::uint64_t& word) {
     return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
@@ -238,20 +287,17 @@ class Bucket {
     return reinterpret_cast<T*>(const_cast<std::byte*>(memory()) + place);
   }
   std::uint8_t* starts() const { return at<std::uint8_t>(kHead); }
-  std::uint8_t* prints_begin() const {
-    return at<std::uint8_t>(kHead + starts_bytes(groups_, wide()));
-  }
-  std::uint16_t* entries_begin() const {
-    return at<std::uint16_t>(entries_at(groups_, wide(), d_capacity_));
-  }
-  Pair* d_begin() const { return at<Pair>(pairs_at(groups_, wide(), d_capacity_, entry_count_)); }
+  std::uint8_t* recent_begin() const { return at<std::uint8_t>(layout().recent_at()); }
+  std::uint8_t* prints_begin() const { return at<std::uint8_t>(layout().prints_at()); }
+  std::uint16_t* entries_begin() const { return at<std::uint16_t>(layout().entries_at()); }
+  Pair* d_begin() const { return at<Pair>(layout().pairs_at()); }
   BackupRef* refs_begin() const { return reinterpret_cast<BackupRef*>(d_begin() + d_capacity_); }
 
   /// The index of a group's first entry. It is stored in a byte, in which 0 stands for 256 if the
   /// group lies behind the first one that has entries; or in two bytes, if a P-bucket has more than
   /// 256 pairs.
   unsigned group_begin(unsigned group) const {
-    if (wide()) return at<std::uint16_t>(kHead)[group];
+    if (layout().wide()) return at<std::uint16_t>(kHead)[group];
     const unsigned start = starts()[group];
     return start == 0 && group > first_group_ ? kMaxBytePositions : start;
   }
@@ -264,7 +310,7 @@ class Bucket {
     std::atomic_ref(pair.key).store(added.pair.key, std::memory_order_relaxed);
     std::atomic_ref(pair.value).store(added.pair.value, std::memory_order_relaxed);
     refs_begin()[i] = added.ref;
-    std::atomic_ref(prints_begin()[i]).store(print_of(added.signature), std::memory_order_release);
+    store_print(prints_begin()[i], print_of(added.signature));
   }
   std::uint16_t* copy_group(const FingerprintCode& code, unsigned group, std::uint16_t* to) const;
   void set_group_begin(unsigned group, unsigned start);
@@ -272,17 +318,17 @@ class Bucket {
   void prefetch_all() const {
     for (std::size_t i = 0; i < bytes(); i += pm::kLineSize) __builtin_prefetch(memory() + i);
   }
-  static unsigned capacity_for(unsigned groups, bool wide, unsigned entries, unsigned least,
-                               unsigned most);
 
   std::atomic<std::uint16_t> d_count_{0};
   std::uint16_t d_capacity_ = 0;
   std::uint16_t entry_count_ = 0;
   std::uint16_t first_group_ = 0;  // the first group that has entries
-  std::atomic<std::uint16_t> unpersisted_{0};
-  std::uint16_t units_ = 0;
-  std::uint16_t groups_ = 0;
-  std::uint16_t killed_ = 0;  // entries that were killed; guarded by the bucket's lock
+  std::uint16_t used_ = 0;         // slots of the P-bucket; recent pairs lie behind
+  std::uint16_t killed_ = 0;       // entries that were killed; guarded by the bucket's lock
+  std::atomic<std::uint8_t> unpersisted_{0};
+  std::atomic<std::uint8_t> recent_count_{0};
+  std::uint8_t recent_capacity_ = 0;
+  std::uint8_t group_bits_ = 0;  // there are 2^this groups
 };
 
 }  // namespace perdix::detail::index::elimda

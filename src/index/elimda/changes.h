@@ -57,17 +57,17 @@ class PairChanges {
   /// Removes a key, if its value is `expected` (null: any). False if it is not there. The caller is
   /// in an epoch::Guard.
   bool erase(Key key, KeyHash hash, const NewValue* expected) {
-    if (!store_.find(key, hash)) return false;
+    // Without logs a look costs more than the lock of a bucket.
+    if (store_.logs.set() != nullptr && !store_.find(key, hash)) return false;
     std::unique_lock<util::SpinLock> lock;
     const std::optional<CollectingLog> log = store_.lock_log(lock, hash);
-    const Locked locked = store_.lock_bucket(hash);
+    const Locked locked = store_.lock_bucket(hash, true);
     if (expected != nullptr) {
       const Found first = find_locked(log, locked, key, hash);
       if (!first || !store_.words.value_is(first.value, expected)) return false;
     }
-    KeyCount::CountedWrite write(count_);
     if (!erase_locked(log, locked, key, hash)) return false;
-    write.removed();
+    count_.removed();
     return true;
   }
 
@@ -81,14 +81,20 @@ class PairChanges {
   }
 
   void kill_p_entry(const Place& place, unsigned entry) {
-    const unsigned slot = store_.code.slot(place.bucket->entry(entry));
-    const Pair& pair = store_.table.pair(place, slot);
-    store_.words.kill({&store_.table.live_word(place.segment->offset, place.at, slot),
-                       PmTable::live_bit(slot), 0},
-                      load(pair), [&] { place.bucket->kill_entry(store_.code, entry); });
+    kill_in_slot(place, store_.code.slot(place.bucket->entry(entry)),
+                 [&] { place.bucket->kill_entry(store_.code, entry); });
   }
 
  private:
+  /// Only the holder of the bucket's lock changes its live bits.
+  template <class Unlink>
+  void kill_in_slot(const Place& place, unsigned slot, Unlink unlink) {
+    const Pair& pair = store_.table.pair(place, slot);
+    store_.words.kill({&store_.table.live_word(place.segment->offset, place.at, slot),
+                       PmTable::live_bit(slot), 0},
+                      load(pair), unlink, Shared::no);
+  }
+
   /// Readers of a P-bucket see the value before it is durable: they are told.
   void set_value_in_p(Bucket& bucket, std::uint64_t& word, NewValue value) {
     if (store_.volatile_caches) bucket.unpersisted().fetch_add(1);
@@ -196,7 +202,19 @@ class PairChanges {
     return any;
   }
 
+  /// A recent pair came when the key had no other.
   bool kill_in_p(const Place& place, Key key, KeyHash hash) {
+    const bool recent = place.bucket->find_recent(hash.signature(), [&](unsigned i) {
+      const unsigned slot = place.bucket->recent_slot(i);
+      if (!store_.words.is_key(pm::load(store_.table.pair(place, slot).key), key, hash))
+        return false;
+      kill_in_slot(place, slot, [&] { place.bucket->kill_recent(i); });
+      return true;
+    });
+    return recent || kill_entries(place, key, hash);
+  }
+
+  bool kill_entries(const Place& place, Key key, KeyHash hash) {
     std::vector<unsigned> more;  // beside the first one: rarely any
     std::optional<unsigned> first;
     place.bucket->find_entry(store_.code, hash.signature(), [&](unsigned i, std::uint16_t entry) {

@@ -36,6 +36,10 @@ class Census {
           const std::uint16_t entry = place.bucket->entry(i);
           if (!store_.code.killed(entry)) visit(store_.table.pair(place, store_.code.slot(entry)));
         }
+        for (unsigned i = 0; i < place.bucket->recent_count(); ++i) {
+          if (place.bucket->recent_live(i))
+            visit(store_.table.pair(place, place.bucket->recent_slot(i)));
+        }
         for (unsigned i = 0; i < place.bucket->d_count(); ++i) {
           if (place.bucket->d_live(i))
             visit(Pair{place.bucket->d_key(i), place.bucket->d_value(i)});
@@ -167,14 +171,19 @@ class Inspection {
     store_.table.for_each_live(place, [&](unsigned slot) {
       ++live;
       in_place(store_.table.pair(place, slot));
-      expect_here(slot < bucket.units() * store_.shape.unit_pairs, "a pair behind its units");
+      expect_here(slot < bucket.next_slot(), "a pair in a slot that is free");
     });
+    const auto has_print = [&](unsigned slot) {
+      ++entries;
+      expect_here(store_.table.live(place.segment->offset, place.at, slot),
+                  "a fingerprint of a pair that does not count");
+    };
     for (unsigned i = 0; i < bucket.entries(); ++i) {
       const std::uint16_t entry = bucket.entry(i);
-      if (store_.code.killed(entry)) continue;
-      ++entries;
-      expect_here(store_.table.live(place.segment->offset, place.at, store_.code.slot(entry)),
-                  "a fingerprint of a pair that does not count");
+      if (!store_.code.killed(entry)) has_print(store_.code.slot(entry));
+    }
+    for (unsigned i = 0; i < bucket.recent_count(); ++i) {
+      if (bucket.recent_live(i)) has_print(bucket.recent_slot(i));
     }
     expect(live == entries, "segment {:#x}: bucket {} has {} pairs and {} fingerprints",
            place.segment->offset, place.at, live, entries);

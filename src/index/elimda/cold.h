@@ -33,11 +33,13 @@ namespace perdix::detail::index::elimda {
 template <class K>
 class Cold {
  public:
-  Cold(pool::PoolCore& pool, const Shape& shape, const FingerprintCode& code, const Words<K>& words,
-       util::Arena& arena, BackupLog& backup, const PmTable& table, const DramTable& dram)
+  Cold(pool::PoolCore& pool, const Shape& shape, const FingerprintCode& code, const bool& straight,
+       const Words<K>& words, util::Arena& arena, BackupLog& backup, const PmTable& table,
+       const DramTable& dram)
       : pool_(pool),
         shape_(shape),
         code_(code),
+        straight_(straight),
         words_(words),
         arena_(arena),
         backup_(backup),
@@ -276,10 +278,10 @@ class Cold {
     if (pairs.size() > Bucket::kMaxDramPairs)
       pool::throw_corrupt(pool_, "too many pairs in the backup log for a bucket",
                           place.segment->offset);
-    const unsigned units = slots.empty() ? 0 : slots.back().slot / shape_.unit_pairs + 1;
-    Bucket::Contents contents = Bucket::room_for(shape_, static_cast<unsigned>(pairs.size()));
+    Bucket::Contents contents =
+        Bucket::contents_for(shape_, static_cast<unsigned>(pairs.size()), straight_);
     contents.slots = slots;
-    contents.units = units;
+    contents.used = slots.empty() ? 0 : slots.back().slot + 1u;
     Bucket* made = Bucket::make(arena_, code_, contents);
     const Place filled{place.segment, place.at, made};
     for (const ColdPair& pair : pairs) {
@@ -322,6 +324,7 @@ class Cold {
   pool::PoolCore& pool_;
   const Shape& shape_;
   const FingerprintCode& code_;
+  const bool& straight_;
   const Words<K>& words_;
   util::Arena& arena_;
   BackupLog& backup_;

@@ -1,6 +1,7 @@
-// Where a thread's next pair goes if there are no collecting logs. Threads of different stripes
-// fill different units of the backup log, each from its first place to its last, so that the device
-// can combine the writes (ElimDa paper, 3.7). Thread-safe.
+// Where in the backup log a thread's next pair goes if there are no collecting logs: every pair
+// with volatile caches, and those that find their P-bucket full where media units do not matter.
+// Threads of different stripes fill different units, each from its first place to its last, so that
+// the device can combine the writes (ElimDa paper, 3.7). Thread-safe.
 #pragma once
 
 #include <array>

@@ -33,6 +33,8 @@ class Slot {
     return reinterpret_cast<Bucket*>(word_.load(std::memory_order_acquire) & ~kLocked);
   }
 
+  bool locked() const { return (word_.load(std::memory_order_acquire) & kLocked) != 0; }
+
   /// By the lock's holder, or before others can reach the slot.
   void set_bucket(Bucket* bucket) {
     const std::uintptr_t lock = word_.load(std::memory_order_relaxed) & kLocked;

@@ -4,9 +4,12 @@
 // With collecting logs (ElimDa paper, 3.3) a pair is appended to its log; a log that is full is
 // flushed first (flush.h). insert_ahead does not look the key up. insert and put look it up
 // first, without a lock, and append only if nothing was appended to the log since the lookup began.
-// So one of several concurrent inserts of a key wins. Without collecting logs (3.7: volatile
-// caches) the pair goes straight to the backup log and the DRAM table, under its bucket's lock, and
-// insert_ahead looks the key up too: a lookup costs less than a pair in PM.
+// So one of several concurrent inserts of a key wins.
+//
+// Without collecting logs the pair goes to its bucket, under the bucket's lock, and insert_ahead
+// looks the key up too: a lookup costs less than a pair in PM. With volatile caches (3.7) the pair
+// goes to the backup log and the D-bucket. Where media units do not matter it goes to the next slot
+// of the P-bucket, and to the D-bucket only if the P-bucket is full.
 #include "index/elimda/elimda.h"
 
 #include <chrono>
@@ -29,7 +32,8 @@ WordMap<K>::WordMap(pool::IndexHandle handle, const ElimDaOptions& options, cons
       store_(handle_.pool(),
              *retry_when_full(handle_.pool(),
                               [&] { return &open_root(handle_.pool(), handle_.root(), shape); }),
-             handle_.info().value_kind, options.fingerprint_bits),
+             handle_.info().value_kind, options.fingerprint_bits,
+             !in_media_units(options.media_units, handle_.pool())),
       changes_(store_, count_),
       segmentation_(store_, changes_),
       relocator_(store_, segmentation_),
@@ -152,9 +156,8 @@ template <class K>
     append_pair(log, key, hash, value);
     count_.forget();  // append_pair() ends with a full barrier
   } else {
-    KeyCount::CountedWrite write(count_);
     append_pair(log, key, hash, value);
-    write.added();
+    count_.added();
   }
 }
 
@@ -191,52 +194,78 @@ template <class K>
   session.commit(commit);
 }
 
-/// write() of an index without collecting logs. Looks the key up without a lock first, then under
-/// its bucket's lock.
+/// write() of an index without collecting logs. Looks the key up once, under its bucket's lock.
 template <class K>
 bool WordMap<K>::write_direct(Key key, KeyHash hash, NewValue value, Mode mode,
                               const NewValue* expected) {
+  const bool keeps = mode == Mode::insert || mode == Mode::ahead;  // a value that is there
   for (;;) {
-    const bool there = static_cast<bool>(store_.find(key, hash));
-    if (there ? mode == Mode::insert || mode == Mode::ahead : mode == Mode::update) return false;
-    Locked locked = store_.lock_bucket(hash);
-    if (store_.find_in_bucket(locked, key, hash)) {
-      if (mode == Mode::insert || mode == Mode::ahead) return false;
-      return changes_.replace_in_bucket(locked, key, hash, value, expected) == Replaced::yes;
+    Locked locked = store_.lock_bucket(hash, mode != Mode::update);
+    if (store_.straight && mode != Mode::update)  // a slot behind the last costs time only
+      __builtin_prefetch(&store_.table.pair(locked, locked.bucket->next_slot()), 1);
+    if (keeps) {
+      if (store_.find_in_bucket(locked, key, hash)) return false;
+    } else {
+      const Replaced replaced = changes_.replace_in_bucket(locked, key, hash, value, expected);
+      if (replaced != Replaced::absent) return replaced == Replaced::yes;
+      if (mode == Mode::update) return false;
     }
-    if (mode == Mode::update) return false;
+    if (store_.straight && locked.bucket->next_slot() < store_.shape.p_pairs) {
+      if (locked.bucket->recent_full()) locked.bucket = &relocator_.renew(locked);
+      add_to_p(locked, key, hash, value);
+      return true;
+    }
     if (!locked.bucket->d_full()) {
-      add_direct(locked, key, hash, value);
+      add_to_d(locked, key, hash, value);
       return true;
     }
     relocator_.make_room(std::move(locked), hash);
   }
 }
 
+/// Adds a pair to the next slot of a P-bucket with room. No other thread changes its live bits.
+template <class K>
+void WordMap<K>::add_to_p(const Locked& locked, Key key, KeyHash hash, NewValue value) {
+  const unsigned slot = locked.bucket->next_slot();
+  std::uint64_t& live = store_.table.live_word(locked.segment->offset, locked.at, slot);
+  const std::uint64_t bit = PmTable::live_bit(slot);
+  store_pair(store_.table.pair(locked, slot), key, hash, value, {&live, bit, bit}, Shared::no);
+  pm::on_step("elimda: a pair is in its P-bucket");
+  locked.bucket->add_recent(hash.signature());
+  count_.added();
+}
+
 /// Adds a pair to the backup log and to a D-bucket with room.
 template <class K>
-void WordMap<K>::add_direct(const Locked& locked, Key key, KeyHash hash, NewValue value) {
+void WordMap<K>::add_to_d(const Locked& locked, Key key, KeyHash hash, NewValue value) {
   const BackupRef ref = direct_.reserve(store_.pm(), store_.shape, store_.backup);
-  KeyCount::CountedWrite write(count_);
   Pair& pair = store_.backup.pair(ref);
-  const pm::Change bit{&store_.backup.word(ref), store_.backup.bit(ref), store_.backup.bit(ref)};
   try {
-    if (store_.words.all_inline()) {
-      store_.words.store_integers(pair, key, value);
-      store_.pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
-      commit_bits(store_.pm(), bit);
-    } else {
-      alloc::Session session = store_.pool.allocator().session();
-      store_.words.store_strings(session, pair, key, hash, value);
-      store_.pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
-      commit_bits(store_.pm(), session, bit, [] {});
-    }
+    store_pair(pair, key, hash, value,
+               {&store_.backup.word(ref), store_.backup.bit(ref), store_.backup.bit(ref)},
+               Shared::yes);
   } catch (...) {
     store_.backup.forget(ref);  // the place stays empty
     throw;
   }
   locked.bucket->d_add({load(pair), ref, hash.signature()});
-  write.added();
+  count_.added();
+}
+
+/// Stores a pair in a free place, then the bit by which it counts, durably.
+template <class K>
+void WordMap<K>::store_pair(Pair& pair, Key key, KeyHash hash, NewValue value,
+                            const pm::Change& bit, Shared shared) {
+  if (store_.words.all_inline()) {
+    store_.words.store_integers(pair, key, value);
+    store_.pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
+    commit_bits(store_.pm(), bit, shared);
+  } else {
+    alloc::Session session = store_.pool.allocator().session();
+    store_.words.store_strings(session, pair, key, hash, value);
+    store_.pm().flush(&pair, sizeof pair);  // durable before the commit, by its fence
+    commit_bits(store_.pm(), session, bit, [] {});
+  }
 }
 
 template <class K>
@@ -265,7 +294,11 @@ std::uint64_t WordMap<K>::count_keys() const {
 
 template <class K>
 std::uint64_t WordMap<K>::size() const {
-  return count_.keys([this] { return count_keys(); });
+  return count_.keys([this] { return count_keys(); },
+                     [this] {
+                       const epoch::Guard guard;
+                       return store_.quiet();
+                     });
 }
 
 template <class K>

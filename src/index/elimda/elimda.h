@@ -22,7 +22,7 @@
 //   relocate.h             from a full D-bucket to the P-bucket, or to a larger one
 //   flush.h                from a full collecting log to the DRAM table
 //   more_logs.h            more collecting logs, as the table grows
-//   direct_units.h         places in the backup log where there are no collecting logs
+//   direct_units.h         places in the backup log for pairs that do not come from a log
 //   recovery.h             what happens on open
 //   for_each.h             all pairs
 //   owned.h                who owns which blocks
@@ -30,9 +30,10 @@
 //
 // What is left for the class is a new pair's way into the index (elimda.cc).
 //
-// A pair is first written to a collecting log (unless caches are volatile). From there it moves to
-// the backup log and the DRAM table, and from there to the PM table. Pairs of one key keep their
-// order on the way, and the first one counts.
+// Where the device writes in media units, a pair is first written to a collecting log (unless
+// caches are volatile). From there it moves to the backup log and the DRAM table, and from there to
+// the PM table. Pairs of one key keep their order on the way, and the first one counts. Elsewhere a
+// pair comes straight to the PM table, and the other layers have what finds no room there.
 //
 // Concurrency: lookups take no lock and never wait (store.h). Writers take the lock of the key's
 // log, then that of its bucket; with both, no other thread changes the pairs of the key. A split
@@ -120,7 +121,10 @@ class WordMap : public WordEngine<WordMap<K>, K> {
   void append_counted(CollectingLog log, Key key, KeyHash hash, NewValue value, Mode mode);
   void append_strings(Pair& pair, Key key, KeyHash hash, NewValue value, const pm::Change& commit);
   void append_pair(CollectingLog log, Key key, KeyHash hash, NewValue value);
-  void add_direct(const Locked& locked, Key key, KeyHash hash, NewValue value);
+  void add_to_p(const Locked& locked, Key key, KeyHash hash, NewValue value);
+  void add_to_d(const Locked& locked, Key key, KeyHash hash, NewValue value);
+  void store_pair(Pair& pair, Key key, KeyHash hash, NewValue value, const pm::Change& bit,
+                  Shared shared);
   std::uint64_t count_keys() const;
 
   pool::IndexHandle handle_;                             // keeps the pool open

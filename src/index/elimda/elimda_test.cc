@@ -19,6 +19,8 @@ namespace {
 
 using Number = std::uint64_t;
 
+constexpr ElimDaOptions kInUnits{.media_units = MediaUnits::always};
+
 template <class Kinds>
 class ElimDaTest : public testing::Test {};
 
@@ -236,7 +238,7 @@ TEST_P(ElimDaDomains, PairsAreKeptWhenTheDomainChanges) {
   for (unsigned round = 0; round < 6; ++round) {
     Pool pool = open(round % 2 == 1);
     std::optional<Map<Number, Number>> opened;
-    opened.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), ElimDaOptions{},
+    opened.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), kInUnits,
                    shape);
     auto* map = &*opened;
     expect_pairs(map, model);
@@ -267,7 +269,7 @@ TEST(ElimDa, StaleWordsOfAUnitHideNoPairs) {
   std::optional<Map<Number, Number>> map;
   const auto open = [&] {
     map.reset();
-    map.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), ElimDaOptions{},
+    map.emplace(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64), kInUnits,
                 kLongUnits);
   };
   open();

@@ -74,13 +74,16 @@ class Walk {
     entries.reserve(bucket.entries());
     for (unsigned i = 0; i < bucket.entries(); ++i) entries.push_back(bucket.entry(i));
     std::sort(entries.begin(), entries.end());  // by slots
-    for (const std::uint16_t entry : entries) {
-      if (store_.code.killed(entry)) continue;
-      const Pair& pair = store_.table.pair(place, store_.code.slot(entry));
+    const auto add_p = [&](unsigned slot) {
+      const Pair& pair = store_.table.pair(place, slot);
       add(store_.words.keys().view(pm::load(pair.key)), pm::load(pair.value));
-      // A writer may be about to make the value durable; it must not be seen before.
-      if (store_.volatile_caches && bucket.has_unpersisted())
-        store_.pm().persist(&pair.value, sizeof pair.value);
+      store_.ensure_durable(place, pair);
+    };
+    for (const std::uint16_t entry : entries) {
+      if (!store_.code.killed(entry)) add_p(store_.code.slot(entry));
+    }
+    for (unsigned i = 0; i < bucket.recent_count(); ++i) {
+      if (bucket.recent_live(i)) add_p(bucket.recent_slot(i));
     }
     for (unsigned i = 0; i < bucket.d_count(); ++i) {
       if (bucket.d_live(i)) add(store_.words.keys().view(bucket.d_key(i)), bucket.d_value(i));

@@ -14,27 +14,10 @@ namespace perdix::detail::index::elimda {
 
 class KeyCount {
  public:
-  /// A write that adds or removes a key: it is counted before it is visible, and again afterwards,
-  /// so that keys() knows whether one is on its way.
-  class CountedWrite {
-   public:
-    explicit CountedWrite(KeyCount& count) : count_(&count) { count.begun_.add(1); }
-    CountedWrite(const CountedWrite&) = delete;
-    CountedWrite& operator=(const CountedWrite&) = delete;
-    ~CountedWrite() {
-      if (count_ != nullptr) count_->begun_.add(-1);
-    }
-    void added() { done(count_->added_); }
-    void removed() { done(count_->removed_); }
-
-   private:
-    void done(util::StripedCounter& writes) {
-      writes.add(1);
-      count_ = nullptr;
-    }
-
-    KeyCount* count_;
-  };
+  /// A key has come or gone. Called behind that, by the holder of a lock that quiet() of keys()
+  /// asks for.
+  void added() { added_.add(1); }
+  void removed() { removed_.add(1); }
 
   /// Has the next keys() count: a pair became visible that may be a duplicate. The caller has
   /// passed a full barrier since then: if a concurrent count has missed the pair, this load sees
@@ -45,12 +28,13 @@ class KeyCount {
 
   bool known() const { return state_.load(std::memory_order_acquire) == State::known; }
 
-  /// The number of keys. Calls count() unless it is known; one thread at a time.
-  template <class Count>
-  std::uint64_t keys(Count count) {
+  /// The number of keys. Calls count() unless it is known; one thread at a time. The result is
+  /// remembered if no writer was active: quiet() returns whether none holds its lock.
+  template <class Count, class Quiet>
+  std::uint64_t keys(Count count, Quiet quiet) {
     if (!known()) {
       const std::lock_guard lock(counting_);
-      if (!known()) return remember(count);
+      if (!known()) return remember(count, quiet);
     }
     return static_cast<std::uint64_t>(at_count_.load() + added_.sum() - removed_.sum());
   }
@@ -58,20 +42,21 @@ class KeyCount {
  private:
   enum class State : std::uint8_t { unknown, counting, known };
 
-  /// Counts, and remembers the count unless a writer was active during the call.
-  template <class Count>
-  std::uint64_t remember(Count count) {
+  /// Writes that were counted before this call are seen by count(), and those counted during it
+  /// change the sums. One that count() may have seen and that is counted later holds its lock until
+  /// then.
+  template <class Count, class Quiet>
+  std::uint64_t remember(Count count, Quiet quiet) {
     state_.store(State::counting);  // an insert_ahead from now on takes that back
-    const std::int64_t added = added_.sum(), removed = removed_.sum(), begun = begun_.sum();
+    const std::int64_t added = added_.sum(), removed = removed_.sum();
     const std::uint64_t keys = count();
-    if (begun != added + removed || begun_.sum() != begun) return keys;
+    if (!quiet() || added_.sum() != added || removed_.sum() != removed) return keys;
     at_count_.store(static_cast<std::int64_t>(keys) - (added - removed));
     State counting = State::counting;
     state_.compare_exchange_strong(counting, State::known);
     return keys;
   }
 
-  util::StripedCounter begun_;  // writes that are about to add or remove a key, or have
   util::StripedCounter added_;
   util::StripedCounter removed_;
   std::mutex counting_;

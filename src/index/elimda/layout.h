@@ -9,7 +9,8 @@
 //       hashes that begin with its number's first d bits. So one store of a leader splits a
 //       segment.
 //   E3. A pair of a segment counts if its live bit is set. It lies in the bucket that its hash
-//       says. Pairs of one key are in the order in which they came.
+//       says. Pairs of one key are in the order in which they came. Slots behind the last live bit
+//       are free.
 //   E4. A pair of a backup unit counts if its bit in the unit's word is set. Units of one log
 //       are in the order of their numbers. A unit without such bits is free. Where the number of
 //       logs grows, units of fewer logs are older than those of more logs.

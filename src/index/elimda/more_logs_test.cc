@@ -19,6 +19,8 @@
 namespace perdix::detail::index::elimda {
 namespace {
 
+constexpr ElimDaOptions kInUnits{.media_units = MediaUnits::always};
+
 /// What an index of the default options takes of the pool and of DRAM.
 TEST(MoreLogsSizes, FollowThoseOfTheTable) {
   struct Bound {
@@ -35,7 +37,8 @@ TEST(MoreLogsSizes, FollowThoseOfTheTable) {
   const testing_files::TempDirectory folder;
   const Pool pool = Pool::create(folder.path() / "pool");
   const Number before = pool.info().allocated;
-  Map<Number, Number> map(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64));
+  Map<Number, Number> map(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64),
+                          kInUnits);
   Number pairs = 0;
   for (const Bound& bound : kBounds) {
     SCOPED_TRACE(bound.pairs);
@@ -101,7 +104,7 @@ TEST(MoreLogsFormat, AreasOfLogsAreAligned) {
   TestMap<Number, Number> map(kOneLog);
   for (const char* name : {"u", "v", "w"}) {
     Map<Number, Number> other(map.core().open_index(name, kEngineName, Kind::u64, Kind::u64),
-                              ElimDaOptions{}, kOneLog);
+                              kInUnits, kOneLog);
     other.put(1, 2);
     EXPECT_EQ(other.get(1), std::optional<Number>(2));
   }
@@ -229,7 +232,7 @@ TEST(MoreLogsDomains, PairsAreKeptWhenTheDomainChanges) {
     if (volatile_caches) options.domain = DomainChoice::memory_controller;
     const Pool pool = Pool::open_or_create(folder.path() / "pool", options);
     Map<Number, Number> opened(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64),
-                               ElimDaOptions{}, shape);
+                               kInUnits, shape);
     auto* map = &opened;
     expect_pairs(map, model);
     for (Number i = 0; i < 120; ++i) {

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include <perdix/papers/elimda.h>
 
@@ -12,7 +16,25 @@
 #include "index/elimda/layout.h"
 #include "index/elimda/shape.h"
 
-namespace perdix::detail::index::elimda {
+namespace perdix::detail::index {
+
+template <>
+struct OptionText<MediaUnits> {
+  static constexpr std::string_view kType = "detect, always or never", kForm = kType;
+  static constexpr std::array<std::string_view, 3> kNames = {"detect", "always", "never"};
+
+  static std::optional<MediaUnits> read(std::string_view text) {
+    const auto found = std::ranges::find(kNames, text);
+    if (found == kNames.end()) return std::nullopt;
+    return static_cast<MediaUnits>(found - kNames.begin());
+  }
+  static std::string write(MediaUnits value) {
+    const auto number = static_cast<std::size_t>(value);
+    return number < kNames.size() ? std::string(kNames.at(number)) : std::to_string(number);
+  }
+};
+
+namespace elimda {
 
 inline constexpr std::uint32_t kMinPmPairs = 16, kMaxPmPairs = 4096;
 
@@ -57,7 +79,11 @@ inline constexpr std::array kOptions = {
     option<&ElimDaOptions::reserved_cache_ways>(
         "reserved_cache_ways",
         "ways of the last-level cache that the process reserves (Intel CAT)"),
+    option<&ElimDaOptions::media_units>(
+        "media_units", "whether pairs are collected until they fill a media unit", {},
+        [](const ElimDaOptions& o) { return o.media_units <= MediaUnits::never; }),
 };
 static_assert(is_complete(kOptions));
 
-}  // namespace perdix::detail::index::elimda
+}  // namespace elimda
+}  // namespace perdix::detail::index

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,7 +57,7 @@ const std::vector<Case> kLayouts = {
      }()},
 };
 
-class Layouts : public ::testing::TestWithParam<Case> {
+class Layouts : public ::testing::TestWithParam<std::tuple<Case, MediaUnits>> {
  protected:
   using Index = ElimDa<std::uint64_t, std::string>;
   static constexpr std::uint64_t kKeys = 30'000;
@@ -78,7 +79,8 @@ class Layouts : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Layouts, HoldWhatTheyMust) {
-  ElimDaOptions options = GetParam().options;
+  ElimDaOptions options = std::get<Case>(GetParam()).options;
+  options.media_units = std::get<MediaUnits>(GetParam());
   const Pool pool = Pool::create(folder_.path() / "pool");
   {
     Index index(pool, "t", options);
@@ -93,8 +95,14 @@ TEST_P(Layouts, HoldWhatTheyMust) {
   expect_odd_keys(Index(pool, "t", options));
 }
 
-INSTANTIATE_TEST_SUITE_P(AtBounds, Layouts, ::testing::ValuesIn(kLayouts),
-                         [](const auto& layout) { return std::string(layout.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    AtBounds, Layouts,
+    ::testing::Combine(::testing::ValuesIn(kLayouts),
+                       ::testing::Values(MediaUnits::always, MediaUnits::never)),
+    [](const auto& layout) {
+      const bool straight = std::get<MediaUnits>(layout.param) == MediaUnits::never;
+      return std::string(std::get<Case>(layout.param).name) + (straight ? "_straight" : "");
+    });
 
 TEST(ElimDaOptions, RefusesValuesOutOfRangeAndCreatesNothing) {
   const std::vector<Case> refused = {
@@ -107,6 +115,7 @@ TEST(ElimDaOptions, RefusesValuesOutOfRangeAndCreatesNothing) {
       {"a P-bucket that is no power of two", options_of(8192, 256, 16, 300, 16)},
       {"too large a P-bucket", options_of(8192, 256, 16, 8192, 16)},
       {"too many bits", options_of(8192, 256, 16, 256, 17)},
+      {"units that are neither there nor not", {.media_units = static_cast<MediaUnits>(3)}},
   };
   const testing_files::TempDirectory folder;
   const Pool pool = Pool::create(folder.path() / "pool");

@@ -1,6 +1,12 @@
 // Opening an index. Reads the directory, a word for each sixteen pairs of the backup log, and
 // the collecting logs; segments come back later (cold.h).
+//
+// How new pairs come into the index is decided here, for this opening: by collecting logs, or
+// without them (Store::straight, volatile caches). What an earlier opening has left in logs is
+// drained if they are not used.
 #pragma once
+
+#include <perdix/error.h>
 
 #include "index/common/retry.h"
 #include "index/elimda/direct_units.h"
@@ -19,10 +25,8 @@ class Recovery {
   void run() {
     load_segments();
     store_.backup.open();
-    const bool had_logs = pm::load(store_.root.log_area) != pm::kNull;
-    if (had_logs || !store_.volatile_caches) {
-      if (!had_logs)
-        retry_when_full(store_.pool, [&] { store_.logs.create(store_.dram.segments()); });
+    if (pm::load(store_.root.log_area) == pm::kNull && collects()) create_logs();
+    if (pm::load(store_.root.log_area) != pm::kNull) {
       store_.logs.open();
       store_.backup.finish_copies(*store_.logs.set());
     }
@@ -31,6 +35,19 @@ class Recovery {
   }
 
  private:
+  bool collects() const { return !store_.volatile_caches && !store_.straight; }
+
+  /// If there is no space for logs, pairs come straight in this opening.
+  void create_logs() {
+    try {
+      retry_when_full(store_.pool, [&] { store_.logs.create(store_.dram.segments()); });
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+      pm::on_step("elimda: no space for logs");
+      store_.straight = true;
+    }
+  }
+
   void load_segments() {
     store_.dram.start(store_.table.directory().depth);
     store_.table.for_each_leader([&](std::uint64_t number, Reference leader) {
@@ -51,9 +68,20 @@ class Recovery {
         line.set_print(i, LogLine::print_of(signature));
       }
     });
-    if (!store_.volatile_caches) return;
-    retry_when_full(store_.pool, [&] { flusher_.drain_logs(); });
+    if (collects() || !drain_logs()) return;
     store_.logs.stop_using();
+  }
+
+  /// Returns false if there is no space and the logs may stay: then this opening collects, too.
+  bool drain_logs() {
+    try {
+      retry_when_full(store_.pool, [&] { flusher_.drain_logs(); });
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space || store_.volatile_caches) throw;
+      pm::on_step("elimda: no space to drain the logs");
+      store_.straight = false;
+    }
+    return store_.straight || store_.volatile_caches;
   }
 
   Store<K>& store_;

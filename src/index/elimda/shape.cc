@@ -67,6 +67,18 @@ void create(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {
 
 }  // namespace
 
+/// A pool that need not survive power failures lies in ordinary memory, or in pages of a file which
+/// the system writes back in its own units; the journal of an ordinary file is written in sectors.
+bool in_media_units(MediaUnits choice, const pool::PoolCore& pool) {
+  if (choice != MediaUnits::detect) return choice == MediaUnits::always;
+  switch (pool.pm().domain()) {
+    case pm::Domain::cpu_cache: return pool.survives_power() || pool.dax();
+    case pm::Domain::memory_controller: return true;
+    case pm::Domain::page_cache: return false;
+  }
+  return true;
+}
+
 Shape shape_from(const ElimDaOptions& options) {
   Shape shape;
   shape.logs_grow = options.collecting_logs == 0;

@@ -74,6 +74,10 @@ struct Shape {
   unsigned unit_bytes() const { return unit_pairs * sizeof(Pair); }
   // --- Segments ---
   unsigned live_words() const { return p_pairs < 64 ? 1 : p_pairs / 64; }  ///< of a bucket
+  /// The first slot from this one on at which a media unit begins.
+  unsigned unit_from(unsigned slot) const {
+    return (slot + unit_pairs - 1) / unit_pairs * unit_pairs;
+  }
   std::uint64_t segment_pairs_at() const {
     return round_up(sizeof(SegmentHead) + std::uint64_t{buckets} * live_words() * 8);
   }
@@ -123,11 +127,16 @@ struct Shape {
   // --- Fingerprints ---
   unsigned slot_bits() const { return static_cast<unsigned>(std::bit_width(p_pairs - 1)); }
   unsigned groups() const { return p_pairs < 64 ? 8 : p_pairs / 8; }
+  /// Pairs that come straight to a P-bucket before they get fingerprints in groups.
+  unsigned recent_pairs() const { return std::clamp(p_pairs / 16, 4u, 16u); }
 };
 
 /// Buckets of a segment: fifteen by default, which fill 64 KiB with the head. Small buckets
 /// overflow at fewer pairs than the average sooner, so there are fewer of them.
 inline unsigned buckets_for(unsigned p_pairs) { return std::clamp(p_pairs / 16, 2u, 15u); }
+
+/// Whether pairs are written in media units, in a pool and with that choice.
+bool in_media_units(MediaUnits choice, const pool::PoolCore& pool);
 
 /// The shape of a new index. The options must be in their ranges.
 Shape shape_from(const ElimDaOptions& options);

@@ -83,7 +83,7 @@ class Segmentation {
 
   bool has_room(const Bucket& bucket) const {
     return !bucket.d_full() || bucket.d_count() < 2 * store_.shape.d_pairs ||
-           (bucket.units() + 1) * store_.shape.unit_pairs <= store_.shape.p_pairs;
+           store_.free_slot(bucket) < store_.shape.p_pairs;
   }
 
   /// Whether the directory has a bit more for the segment, which it may get here. Keys that hash
@@ -106,7 +106,7 @@ class Segmentation {
     std::vector<Items> items(store_.shape.buckets);
     for (unsigned i = 0; i < store_.shape.buckets; ++i) {
       const Place place{&segment, i, segment.slot(i).bucket()};
-      items[i].reserve(place.bucket->entries() + place.bucket->d_count());
+      items[i].reserve(place.bucket->next_slot() + place.bucket->d_count());
       gather_p(place, items[i]);
       gather_d(place, items[i]);
       remove_duplicates(place, items[i]);
@@ -135,12 +135,13 @@ class Segmentation {
   void remove_duplicates(const Place& place, Items& items) {
     constexpr std::uint16_t kNone = 0xffff;
     std::vector<std::uint16_t> table(std::bit_ceil(2 * items.size() + 1), kNone);
+    const std::size_t mask = table.size() - 1;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item& item = items[i];
       std::size_t at = item.hash.bits >> 32;
       bool first = true;
-      for (at %= table.size(); first && table[at] != kNone; at = (at + 1) % table.size()) {
+      for (at &= mask; first && table[at] != kNone; at = (at + 1) & mask) {
         const Item& other = items[table[at]];
         first = other.hash.bits != item.hash.bits ||
                 !store_.words.keys().equal(other.pair.key, store_.words.keys().view(item.pair.key),
@@ -181,6 +182,7 @@ class Segmentation {
       store_.table.format_segment(half.offset, depth, prefix);
       for (unsigned at = 0; at < store_.shape.buckets; ++at) {
         Items of_half;
+        of_half.reserve(items[at].size());
         std::copy_if(items[at].begin(), items[at].end(), std::back_inserter(of_half),
                      [&](const Item& item) { return !in_two || item.hash.bit(depth - 1) == side; });
         fill(half, at, of_half);
@@ -203,18 +205,19 @@ class Segmentation {
     store_.dram.retire(segment);
   }
 
-  /// Fills a bucket of a new segment: P pairs, and D pairs as far as they fill the last unit.
-  /// Flushed.
+  /// Fills a bucket of a new segment: P pairs, and D pairs as far as they fill the last unit, or if
+  /// units do not matter the P-bucket. Flushed.
   void fill(Half& half, unsigned at, std::span<const Item> items) {
     const auto d_begin = std::partition_point(items.begin(), items.end(),
                                               [](const Item& item) { return !item.in_d; });
     const auto in_p = static_cast<unsigned>(d_begin - items.begin());
     const auto in_d = static_cast<unsigned>(items.end() - d_begin);
-    const unsigned units = (in_p + store_.shape.unit_pairs - 1) / store_.shape.unit_pairs;
-    const unsigned count = std::min(units * store_.shape.unit_pairs, in_p + in_d);
+    const unsigned room = store_.straight ? store_.shape.p_pairs : store_.shape.unit_from(in_p);
+    const unsigned count = std::min(room, in_p + in_d);
     const Place place{half.segment, at, nullptr};
     std::vector<PSlot> slots;
-    std::vector<Pair> pairs(units * store_.shape.unit_pairs);
+    slots.reserve(count);
+    std::vector<Pair> pairs(store_.shape.unit_from(count));
     for (unsigned i = 0; i < count; ++i) {
       pairs[i] = items[i].pair;
       std::uint64_t& live = store_.table.live_word(half.offset, at, i);
@@ -229,7 +232,7 @@ class Segmentation {
       auto& to = in_p + (&item - &items[in_p]) < count ? half.written : d_pairs;
       to.push_back({item.pair, item.ref, item.hash.signature()});
     }
-    half.segment->slot(at).set_bucket(store_.new_bucket(nullptr, slots, d_pairs, units));
+    half.segment->slot(at).set_bucket(store_.new_bucket(nullptr, slots, d_pairs, count));
   }
 
   // --- Joining ---
@@ -240,6 +243,9 @@ class Segmentation {
       if (bucket.d_live_count() != 0) return false;
       for (unsigned i = 0; i < bucket.entries(); ++i) {
         if (!store_.code.killed(bucket.entry(i))) return false;
+      }
+      for (unsigned i = 0; i < bucket.recent_count(); ++i) {
+        if (bucket.recent_live(i)) return false;
       }
     }
     return true;

@@ -45,7 +45,7 @@ enum class Where { nowhere, p_bucket, d_bucket, in_flight, log };
 /// The first pair of a key.
 struct Found {
   Where where = Where::nowhere;
-  unsigned at = 0;                ///< entry, D pair, slot of the unit or slot of the log
+  unsigned at = 0;                ///< slot of the P-bucket, of the unit or of the log; D pair
   std::uint64_t* word = nullptr;  ///< its value in PM
   Word value = 0;
 
@@ -59,18 +59,20 @@ class Store {
   using Key = View<K>;
 
   /// Empty layers of the index with this root. Throws corrupt.
-  Store(pool::PoolCore& of_pool, Root& of_index, Kind value_kind, unsigned fingerprint_bits)
+  Store(pool::PoolCore& of_pool, Root& of_index, Kind value_kind, unsigned fingerprint_bits,
+        bool comes_straight = false)
       : pool(of_pool),
         root(of_index),
         shape(shape_of(pool, root)),
         words(pool, shape.seed, value_kind),
         code(shape, fingerprint_bits),
         volatile_caches(pool.pm().domain() != pm::Domain::cpu_cache),
+        straight(comes_straight),
         backup(pool, root, shape),
         logs(pool, root, shape),
         table(pool, root, shape),
         dram(arena, pool.reclaimer()),
-        cold(pool, shape, code, words, arena, backup, table, dram) {}
+        cold(pool, shape, code, straight, words, arena, backup, table, dram) {}
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
@@ -85,20 +87,41 @@ class Store {
   Found find_in_logs(CollectingLog log, Key key, KeyHash hash) const;
 
   Bucket& bucket_of(Segment& segment, unsigned at) const;
-  Locked lock_bucket(KeyHash hash) const;
+  Locked lock_bucket(KeyHash hash, bool for_live_bits = false) const;
   std::optional<CollectingLog> lock_log(std::unique_lock<util::SpinLock>& lock, KeyHash hash) const;
 
-  /// Makes the DRAM side of a bucket: with these D pairs, the P-bucket's pairs that `before` knows
-  /// and that were not killed, and those in `slots`. `units` of the P-bucket are in use. Throws
-  /// bad_alloc.
+  /// Makes the DRAM side of a bucket: with these D pairs, the P-bucket's pairs that `before` has
+  /// fingerprints of and that were not killed, and those in `slots`. Slots below `used` are in use.
+  /// Throws bad_alloc.
   Bucket* new_bucket(const Bucket* before, std::span<const PSlot> slots,
-                     std::span<const DPair> d_pairs, unsigned units) {
-    Bucket::Contents contents = Bucket::room_for(shape, static_cast<unsigned>(d_pairs.size()));
+                     std::span<const DPair> d_pairs, unsigned used) {
+    Bucket::Contents contents =
+        Bucket::contents_for(shape, static_cast<unsigned>(d_pairs.size()), straight);
     contents.before = before;
     contents.slots = slots;
     contents.d_pairs = d_pairs;
-    contents.units = units;
+    contents.used = used;
     return Bucket::make(arena, code, contents);
+  }
+
+  /// The slot of a P-bucket where the next pair, or media unit, may come; p_pairs if it is full.
+  unsigned free_slot(const Bucket& bucket) const {
+    return straight ? bucket.next_slot() : shape.unit_from(bucket.next_slot());
+  }
+
+  /// Whether no writer holds the lock under which keys come and go: that of a log, or where there
+  /// are no logs that of a bucket. Each was free at some moment of the call.
+  bool quiet() const;
+
+  /// Called when the value of a P pair was read, before it is shown.
+  void ensure_durable(const Place& place, const Pair& pair) const {
+    if (!volatile_caches) return;
+    // A bucket that was replaced does not know of later updates.
+    const bool replaced = place.segment->obsolete.load(std::memory_order_acquire) ||
+                          place.segment->slot(place.at).bucket() != place.bucket;
+    if (!replaced && !place.bucket->has_unpersisted()) return;
+    // A writer may be about to make the value durable. No caller may see it before that.
+    pm().persist(&pair.value, sizeof pair.value);
   }
 
   const pm::Persister& pm() const { return pool.pm(); }
@@ -109,6 +132,9 @@ class Store {
   const Words<K> words;
   const FingerprintCode code;
   const bool volatile_caches;
+  /// Pairs come straight to their P-buckets, not in media units. Does not change once the index is
+  /// open.
+  bool straight;
   util::Arena arena;
   BackupLog backup;
   CollectingLogs logs;
@@ -119,6 +145,8 @@ class Store {
  private:
   Place place_of(KeyHash hash) const;
   bool current(const Place& place, KeyHash hash) const;
+  template <class Live>
+  Found read_p(const Place& place, unsigned slot, Key key, KeyHash hash, Live live) const;
   Found find_in_flight(const LogLine& line, Key key, KeyHash hash) const;
   Found find_in_log(CollectingLog log, Key key, KeyHash hash) const;
   Found find_from(Place place, Key key, KeyHash hash) const;
@@ -153,22 +181,35 @@ bool Store<K>::current(const Place& place, KeyHash hash) const {
          place.segment->slot(place.at).bucket() == place.bucket;
 }
 
+/// Returns the pair in a slot of a P-bucket if it has the key, and live() says afterwards that it
+/// was not killed.
+template <class K>
+template <class Live>
+[[gnu::always_inline]] inline Found Store<K>::read_p(const Place& place, unsigned slot, Key key,
+                                                     KeyHash hash, Live live) const {
+  Pair& pair = table.pair(place, slot);
+  if (!words.is_key(pm::load(pair.key), key, hash)) return {};
+  const Word value = pm::load(pair.value);
+  // Killed: so are all later pairs of the key, since the youngest is killed first.
+  if (!live()) return {};
+  ensure_durable(place, pair);
+  return {Where::p_bucket, slot, &pair.value, value};
+}
+
 template <class K>
 [[gnu::always_inline]] inline Found Store<K>::find_in_p(const Place& place, Key key,
                                                         KeyHash hash) const {
   Found found;
   const Bucket& bucket = *place.bucket;
-  bucket.find_entry(code, hash.signature(), [&](unsigned i, std::uint16_t entry) {
+  const bool any = bucket.find_entry(code, hash.signature(), [&](unsigned i, std::uint16_t entry) {
     if (code.killed(entry)) return false;
-    Pair& pair = table.pair(place, code.slot(entry));
-    if (!words.is_key(pm::load(pair.key), key, hash)) return false;
-    const Word value = pm::load(pair.value);
-    // Killed: so are all later pairs of the key, since the youngest is killed first.
-    if (bucket.entry(i) != entry) return false;
-    // A writer may be about to make this value durable. No caller may see the value before that.
-    if (volatile_caches && bucket.has_unpersisted()) pm().persist(&pair.value, sizeof pair.value);
-    found = {Where::p_bucket, i, &pair.value, value};
-    return true;
+    found = read_p(place, code.slot(entry), key, hash, [&] { return bucket.entry(i) == entry; });
+    return static_cast<bool>(found);
+  });
+  if (any) return found;
+  bucket.find_recent(hash.signature(), [&](unsigned i) {
+    found = read_p(place, bucket.recent_slot(i), key, hash, [&] { return bucket.recent_live(i); });
+    return static_cast<bool>(found);
   });
   return found;
 }
@@ -297,22 +338,33 @@ void Store<K>::find_words(std::span<const Key> keys, std::span<std::optional<Wor
 /// Asks for the first pair of the P-bucket that may be of that hash, or for the log.
 template <class K>
 void Store<K>::prefetch_pair(const Place& place, KeyHash hash) const {
-  const bool any =
-      place.bucket->find_entry(code, hash.signature(), [&](unsigned, std::uint16_t entry) {
-        __builtin_prefetch(&table.pair(place, code.slot(entry)));
-        return true;
-      });
+  const auto prefetch = [&](unsigned slot) {
+    __builtin_prefetch(&table.pair(place, slot));
+    return true;
+  };
+  const Bucket& bucket = *place.bucket;
+  const bool any = bucket.find_entry(code, hash.signature(), [&](unsigned, std::uint16_t entry) {
+    return prefetch(code.slot(entry));
+  }) || bucket.find_recent(hash.signature(), [&](unsigned i) {
+    return prefetch(bucket.recent_slot(i));
+  });
   const LogSet* set = logs.set();
   if (!any && set != nullptr) __builtin_prefetch(&set->log_of(hash).line());
 }
 
-/// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete.
+/// Locks the bucket of a hash and returns it. Its segment is warm, and not obsolete. Prefetches
+/// what the caller will read: the lock keeps the processor from reading ahead. `for_live_bits`: the
+/// caller is going to change some.
 template <class K>
-Locked Store<K>::lock_bucket(KeyHash hash) const {
+Locked Store<K>::lock_bucket(KeyHash hash, bool for_live_bits) const {
   for (;;) {
     Segment& segment = dram.segment_of(hash);
     const unsigned at = hash.bucket(shape.buckets);
-    bucket_of(segment, at);  // warm before it is changed
+    const Bucket& bucket = bucket_of(segment, at);  // warm before it is changed
+    if (straight) {
+      bucket.prefetch_for_lookup(code, hash.signature());
+      if (for_live_bits) __builtin_prefetch(table.live_words(segment.offset, at), 1);
+    }
     Slot& slot = segment.slot(at);
     std::unique_lock lock(slot);
     if (segment.obsolete.load(std::memory_order_acquire)) {
@@ -321,6 +373,21 @@ Locked Store<K>::lock_bucket(KeyHash hash) const {
     }
     return {{&segment, at, slot.bucket()}, std::move(lock)};
   }
+}
+
+template <class K>
+bool Store<K>::quiet() const {
+  bool quiet = true;
+  if (const LogSet* set = logs.set()) {
+    set->for_each([&](CollectingLog log) {
+      quiet = quiet && std::unique_lock(log.line().lock, std::try_to_lock).owns_lock();
+    });
+    return quiet;
+  }
+  dram.for_each_segment([&](const Segment& segment) {
+    for (unsigned at = 0; at < shape.buckets; ++at) quiet = quiet && !segment.slot(at).locked();
+  });
+  return quiet;
 }
 
 /// Locks the log of a hash; returns nothing if the index has no logs.

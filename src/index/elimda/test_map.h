@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "epoch/guard.h"
 #include "index/common/test_pool.h"
 #include "index/common/typed.h"
 #include "index/elimda/elimda.h"
@@ -38,6 +39,19 @@ class TestAccess {
   static const LogSet& log_set(M& map) {
     return *map.store_.logs.set();
   }
+  template <class M>
+  static bool has_logs(M& map) {
+    return map.store_.logs.set() != nullptr;
+  }
+  template <class M, class Key>
+  static Where where(M& map, Key key) {
+    const epoch::Guard guard;
+    return map.store_.find(key, map.store_.words.hash_of(key)).where;
+  }
+  template <class M>
+  static std::uint64_t relocations(M& map) {
+    return map.relocator_.relocations();
+  }
   template <class M, class Key>
   static KeyHash hash_of(M& map, Key key) {
     return map.store_.words.hash_of(key);
@@ -55,9 +69,11 @@ class TestMap : public TestPool<TestMap<K, V>> {
   static constexpr bool kUnordered = true;
   static constexpr bool kInsertsAhead = true;
 
-  explicit TestMap(const Shape& shape = kSmall, bool in_background = false) : shape_(shape) {
+  explicit TestMap(const Shape& shape = kSmall, MediaUnits units = MediaUnits::always)
+      : shape_(shape) {
     if (shape_.seed == 0) shape_.seed = kTestSeed;
-    options_.resume_in_background = in_background;
+    options_.resume_in_background = false;
+    options_.media_units = units;
     open();
   }
 
@@ -71,6 +87,10 @@ class TestMap : public TestPool<TestMap<K, V>> {
   void reopen_index() {
     close();
     open();
+  }
+  void reopen_with(MediaUnits units) {
+    options_.media_units = units;
+    reopen();
   }
   /// Makes an empty index one from before there were seeds.
   void forget_seed() {

@@ -29,12 +29,22 @@ struct TestTraits {
             return IndexOptions{.named = {{"collecting_logs", "4"},
                                           {"media_unit", "64"},
                                           {"d_bucket_pairs", "4"},
-                                          {"p_bucket_pairs", "16"}}};
+                                          {"p_bucket_pairs", "16"},
+                                          {"media_units", "always"}}};
           },
       .growing =
           [] {
-            return IndexOptions{
-                .named = {{"media_unit", "64"}, {"d_bucket_pairs", "4"}, {"p_bucket_pairs", "16"}}};
+            return IndexOptions{.named = {{"media_unit", "64"},
+                                          {"d_bucket_pairs", "4"},
+                                          {"p_bucket_pairs", "16"},
+                                          {"media_units", "always"}}};
+          },
+      .straight =
+          [] {
+            return IndexOptions{.named = {{"media_unit", "64"},
+                                          {"d_bucket_pairs", "4"},
+                                          {"p_bucket_pairs", "16"},
+                                          {"media_units", "never"}}};
           },
       .seeded = true,
   };

@@ -80,9 +80,10 @@ class Words {
   /// Changes the bit that says whether a pair counts, durably, and frees its strings. In between
   /// unlink() hides it from readers, which could still come to them.
   template <class Unlink>
-  void kill(const pm::Change& change, const Pair& pair, Unlink unlink) const {
+  void kill(const pm::Change& change, const Pair& pair, Unlink unlink,
+            Shared shared = Shared::yes) const {
     if (blobs(pair) == 0) {
-      commit_bits(pm(), change);
+      commit_bits(pm(), change, shared);
       return unlink();
     }
     alloc::Session session = pool_.allocator().session();

@@ -75,8 +75,9 @@ class Encoding {
 /// Nothing happens outside the schedule.
 IndexOptions index_options(const IndexSystemOptions& wanted, std::uint64_t dram_budget) {
   const detail::index::EngineTraits& traits = engine_traits(wanted.engine);
-  IndexOptions options =
-      detail::index::options_or_defaults(wanted.growing ? traits.growing : traits.small);
+  IndexOptions options = detail::index::options_or_defaults(wanted.growing    ? traits.growing
+                                                            : wanted.straight ? traits.straight
+                                                                              : traits.small);
   detail::index::set_if_there(options, wanted.engine, "technique", wanted.technique);
   detail::index::set_if_there(options, wanted.engine, "dram_budget", dram_budget);
   options.resume_in_background = false;

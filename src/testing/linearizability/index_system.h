@@ -29,6 +29,7 @@ struct IndexSystemOptions {
   /// The pools have little or no space left when the threads begin.
   bool full = false;
   bool growing = false;                  ///< opened as EngineTraits::growing says
+  bool straight = false;                 ///< opened as EngineTraits::straight says
   std::optional<Beginning> beginning{};  ///< if it is not to be drawn
 };
 

@@ -95,6 +95,7 @@ class ElimDaTraffic {
   static ElimDaOptions map_options() {
     ElimDaOptions options;
     options.resume_in_background = false;
+    options.media_units = MediaUnits::always;
     options.collecting_logs =
         static_cast<unsigned>(std::bit_floor(std::min<std::uint64_t>(512 * kScale, 8192)));
     return options;

@@ -277,6 +277,9 @@ class IndexSubject final : public Subject {
         inserts_ahead_(inserts_ahead),
         crowded_keys_(crowded_keys(info_.key_kind, traits_)) {}
 
+  /// The options until the first crash.
+  void begin_with(const IndexOptions& first) { first_options_ = first; }
+
   std::uint64_t size() const override { return kPoolSize; }
 
   State create(Medium& medium, detail::util::Random& random) override {
@@ -304,7 +307,7 @@ class IndexSubject final : public Subject {
       fill += kBuffered;
     State state;
     if (fill == 0) return state;
-    OpenedIndex opened(medium, info_, options_, options_of_pool(first_domain_), *keys_);
+    OpenedIndex opened(medium, info_, first_options_, options_of_pool(first_domain_), *keys_);
     const auto apply = [&](Action action, const std::string& key) {
       const unsigned settle = action == kErase ? kSettle : 0;  // else nothing is freed
       const Step step{action | settle, key, value_of(info_.value_kind, random)};
@@ -490,6 +493,7 @@ class IndexSubject final : public Subject {
 
   const IndexInfo info_;
   const IndexOptions options_;
+  IndexOptions first_options_ = options_;
   detail::pm::Domain domain_;
   detail::pm::Domain first_domain_;
   PoolRoom room_;
@@ -517,11 +521,13 @@ std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOp
   return std::make_unique<IndexSubject>(info, options, domain, domain, PoolRoom::enough);
 }
 
-std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
+std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info, const IndexOptions& first,
                                                   const IndexOptions& options,
                                                   detail::pm::Domain domain) {
-  return std::make_unique<IndexSubject>(info, options, domain, detail::pm::Domain::cpu_cache,
-                                        PoolRoom::enough);
+  auto moved = std::make_unique<IndexSubject>(info, options, domain, detail::pm::Domain::cpu_cache,
+                                              PoolRoom::enough);
+  moved->begin_with(first);
+  return moved;
 }
 
 std::unique_ptr<Subject> make_full_index_subject(const IndexInfo& info, const IndexOptions& options,

@@ -24,9 +24,9 @@ Step put_step(std::string key, Kind value_kind, detail::util::Random& random);
 std::unique_ptr<Subject> make_index_subject(const IndexInfo& info, const IndexOptions& options,
                                             detail::pm::Domain domain);
 
-/// A subject that begins where caches are persistent: in other domains the first opening moves what
-/// these have kept.
-std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info,
+/// A subject that begins where caches are persistent, and with other options: the first opening in
+/// other domains, or with these options, moves what the ones before have kept.
+std::unique_ptr<Subject> make_moved_index_subject(const IndexInfo& info, const IndexOptions& first,
                                                   const IndexOptions& options,
                                                   detail::pm::Domain domain);
 

@@ -1,6 +1,7 @@
 #include "testing/subjects/subjects.h"
 
 #include <array>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,17 +45,17 @@ IndexOptions options_for(const std::string& engine, std::uint64_t dram_budget = 
   return options;
 }
 
-IndexOptions growing_options_for(const std::string& engine) {
-  IndexOptions options = engine_traits(engine).growing();
+IndexOptions in_foreground(detail::index::NamedOptions named) {
+  IndexOptions options = named();
   options.resume_in_background = false;
   return options;
 }
 
-using MakeSubject = decltype(&make_index_subject);
+using MakeSubject = std::function<decltype(make_index_subject)>;
 
 /// An engine with all kinds of keys and values, opened in one way.
 void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const std::string& engine,
-               const IndexOptions& options, MakeSubject make = make_index_subject,
+               const IndexOptions& options, const MakeSubject& make = make_index_subject,
                unsigned threads = 4) {
   for (const Kind key : {Kind::u64, Kind::bytes}) {
     for (const Kind value : {Kind::u64, Kind::bytes}) {
@@ -65,6 +66,15 @@ void add_kinds(std::vector<SubjectEntry>& all, const std::string& name, const st
                      }});
     }
   }
+}
+
+/// An ElimDa that begins with other options.
+void add_moved(std::vector<SubjectEntry>& all, const std::string& name, const IndexOptions& first,
+               const IndexOptions& options) {
+  add_kinds(all, name, "elimda", options,
+            [first](const IndexInfo& info, const IndexOptions& then, detail::pm::Domain domain) {
+              return make_moved_index_subject(info, first, then, domain);
+            });
 }
 
 void add_with_technique(std::vector<SubjectEntry>& all, const std::string& engine,
@@ -112,8 +122,12 @@ std::vector<SubjectEntry> subjects() {
   }
   for (const std::string& engine : Index::engines(plugins()))
     add_kinds(all, engine + "+full", engine, options_for(engine), make_full_index_subject, 1);
-  add_kinds(all, "elimda+growing", "elimda", growing_options_for("elimda"));
-  add_kinds(all, "elimda+moved", "elimda", options_for("elimda"), make_moved_index_subject);
+  const detail::index::EngineTraits& elimda = engine_traits("elimda");
+  add_kinds(all, "elimda+growing", "elimda", in_foreground(elimda.growing));
+  add_kinds(all, "elimda+straight", "elimda", in_foreground(elimda.straight));
+  add_moved(all, "elimda+moved", options_for("elimda"), options_for("elimda"));
+  add_moved(all, "elimda+drained", options_for("elimda"), in_foreground(elimda.straight));
+  add_moved(all, "elimda+collected", in_foreground(elimda.straight), options_for("elimda"));
   add_kinds(all, "nbtree+lost", "nbtree", options_for("nbtree"), make_lost_entries_subject);
   all.push_back(
       {"sptree+stale:bytes:bytes", 4, [options = options_for("sptree")](detail::pm::Domain domain) {
