@@ -97,13 +97,6 @@ BUGS = [
         SP_SCANS,
     ),
     drop(
-        "scans: an order has a pair that was not added after all",
-        SPTREE,
-        "parts_.leaf_orders.outdate(node);",
-        SP_SCANS,
-        after="if (added) return true;",
-    ),
-    drop(
         "scans: the pair that fills a gap in the write buffer keeps its former place",
         LEAF_ORDERS,
         "places.rename(",
