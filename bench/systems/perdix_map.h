@@ -24,7 +24,7 @@ inline PoolOptions pool_options(const Setup& setup) {
 
 template <class Index, class K, class V>
 concept Ordered = requires(const Index& index, View<K> from, Visitor<K, V> visit) {
-  index.scan(from, visit);
+  index.scan(from, std::size_t{1}, visit);
 };
 
 template <template <Storable, Storable> class Index, Storable K, Storable V>
@@ -56,10 +56,11 @@ class PerdixMap {
     std::size_t scan(View<K> from, std::size_t limit,
                      Sink& sink) requires Ordered<Index<K, V>, K, V> {
       std::size_t shown = 0;
-      index_.scan(from, [&](View<K> key, View<V> value) {
+      index_.scan(from, limit, [&](View<K> key, View<V> value) {
         sink.take(key);
         sink.take(value);
-        return ++shown < limit;
+        ++shown;
+        return true;
       });
       return shown;
     }

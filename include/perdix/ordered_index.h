@@ -41,6 +41,9 @@ class OrderedIndex : public PointIndex<K, V> {
   /// for_each() says what a visitor may do, and the cost.
   void scan(KeyArgument from, Visitor<K, V> visit) const;
 
+  /// Like scan() without a limit, but shows at most `limit` pairs, and reads few others.
+  void scan(KeyArgument from, std::size_t limit, Visitor<K, V> visit) const;
+
   /// At most `limit` pairs with key >= from, ascending. Reads no string behind the last of them,
   /// but for keys of the same leaf.
   std::vector<std::pair<K, V>> scan(KeyArgument from, std::size_t limit) const;

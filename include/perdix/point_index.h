@@ -126,14 +126,15 @@ class PointIndex {
   /// throughout the call is shown. A key that changes during the call is shown at most once, with a
   /// value that it had at some instant of the call.
   ///
-  /// The call reads some pairs, at most those of one leaf, and then shows them from a copy. While
+  /// The call reads some pairs, those of a few leaves, and then shows them from a copy. While
   /// the visitor runs, its thread holds nothing of this library. So the visitor may do what it may
   /// do elsewhere: write to this index, read it, open, close and drop others, throw. It may take
   /// any time: neither writers nor the reclamation of memory wait for it. A view that it is shown
   /// is valid until it returns. It must not destroy this index.
   ///
-  /// Cost: strings are copied, those of a leaf together or, if they are large, 16 KiB to 1 MiB at a
-  /// time (a larger pair alone), into memory that the call reuses; integers need no allocation.
+  /// Cost: strings are copied, those of some pairs together or, if they are large, 16 KiB to 1 MiB
+  /// at a time (a larger pair alone), into memory that the call reuses; integers need no
+  /// allocation.
   void for_each(Visitor<K, V> visit) const;
 
   /// Removes all keys and returns how many. Each is erased by itself: other threads see some gone
@@ -164,8 +165,8 @@ class PointIndex {
 
   /// Like run(), for a call that runs the user's visitor. The visitor's exceptions pass through
   /// unchanged; the engine translates its own. It also looks at the pool on its way: before it
-  /// shows what it has read, since a sync of that may have failed, and after each visit, since in a
-  /// child that the visitor forked it must not go on.
+  /// shows what it has read, since a sync of that may have failed, and after that, since in a child
+  /// that the visitor forked it must not go on.
   template <class Call>
   void run_visits(Call call) const;
 

@@ -26,9 +26,9 @@ struct SpTreeOptions {
   /// be shortened.
   bool resume_in_background = true;
 
-  /// Bytes of DRAM for the order of leaves, which scans keep so that each leaf is sorted once per
-  /// change: a byte for each pair of the leaves that were scanned, and about 20 for each leaf.
-  /// Every scan sorts the leaves for which the budget has no room.
+  /// Bytes of DRAM for the order of leaves, which scans keep so that a leaf is sorted once, and
+  /// writes carry over: a byte for each pair of the leaves that were scanned, and about 20 for each
+  /// leaf. Every scan sorts the leaves for which the budget has no room.
   std::uint64_t scan_budget = kUnlimited;
 };
 

@@ -2,10 +2,12 @@
 // check() return.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -143,26 +145,95 @@ struct CheckReport {
   bool ok() const noexcept { return problems.empty(); }
 };
 
+namespace detail::index {
+
+// Pairs that were copied out of an index, on their way to a visitor. Their layout does not depend
+// on the type of values, so that an engine can fill them and only calls with types read them. Names
+// in `detail` are no part of the interface.
+
+/// A pair whose value is a number, or a string of that size that lies elsewhere. Of a key that is a
+/// string the size counts.
+template <Storable K>
+struct CopiedPair {
+  View<K> key;
+  std::uint64_t value;
+};
+
+/// The result of showing pairs.
+struct Taken {
+  std::size_t pairs;  ///< how many were looked at
+  bool all;           ///< false: the one that looks has seen enough
+};
+
+/// A view of copied pairs. The bytes of their strings follow one another from `bytes` on, key after
+/// value after key.
+template <Storable K>
+struct CopiedPairs {
+  std::span<const CopiedPair<K>> pairs;
+  const char* bytes = nullptr;  ///< of strings; integers need none
+
+  /// Calls visit(key, value) for each pair until it returns false.
+  template <Storable V, class Visit>
+  Taken for_each(Visit&& visit) const {
+    const char* at = bytes;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const View<K> key = take(pairs[i].key, at);
+      if (!visit(key, take_value<V>(pairs[i].value, at))) return {i + 1, false};
+    }
+    return {pairs.size(), true};
+  }
+
+ private:
+  // What lies at `at`, which moves behind it.
+  static std::uint64_t take(std::uint64_t value, const char*&) { return value; }
+  static std::string_view take(std::string_view copied, const char*& at) {
+    const std::string_view taken(at, copied.size());
+    at += taken.size();
+    return taken;
+  }
+  template <Storable V>
+  static View<V> take_value(std::uint64_t value, const char*& at) {
+    if constexpr (std::is_same_v<V, std::uint64_t>) {
+      return value;
+    } else {
+      return take(std::string_view(at, value), at);
+    }
+  }
+};
+
+}  // namespace detail::index
+
 /// Shows pairs to a scan without owning the callable: a reference to any `bool(View<K>, View<V>)`;
 /// false stops the scan.
 template <Storable K, Storable V>
 class Visitor {
  public:
-  /// Refers to `visit`, which must outlive the scan.
+  /// Refers to `visit`, which must outlive the scan. Another Visitor is copied.
   template <class F>
-  requires std::is_invocable_r_v<bool, F&, View<K>, View<V>> Visitor(
-      F&& visit)  // NOLINT(google-explicit-constructor): lambdas are passed directly
+  requires(!std::is_same_v<std::remove_cvref_t<F>, Visitor> &&
+           std::is_invocable_r_v<bool, F&, View<K>, View<V>>)
+      Visitor(F&& visit)  // NOLINT(google-explicit-constructor): lambdas are passed directly
       : object_(const_cast<void*>(static_cast<const void*>(&visit))),
         call_([](void* object, View<K> key, View<V> value) -> bool {
           return (*static_cast<std::remove_reference_t<F>*>(object))(key, value);
+        }),
+        show_([](void* object, const detail::index::CopiedPairs<K>& pairs) {
+          return pairs.template for_each<V>(*static_cast<std::remove_reference_t<F>*>(object));
         }) {}
 
   /// Calls the visitor.
   bool operator()(View<K> key, View<V> value) const { return call_(object_, key, value); }
 
+  /// Calls the visitor for each pair until it returns false. For the library: by one call of a
+  /// pointer, so that a visitor is inlined in the loop.
+  detail::index::Taken show(const detail::index::CopiedPairs<K>& pairs) const {
+    return show_(object_, pairs);
+  }
+
  private:
   void* object_;
   bool (*call_)(void*, View<K>, View<V>);
+  detail::index::Taken (*show_)(void*, const detail::index::CopiedPairs<K>&);
 };
 
 }  // namespace perdix

@@ -86,6 +86,11 @@ class BasicVersionLock {
   /// How often it was locked; for the holder of the lock.
   Version version() const noexcept { return word_.load(std::memory_order_relaxed) / kVersion; }
 
+  /// What readers had for a version before it was locked, and will have once it is unlocked; for
+  /// the holder of the lock.
+  Version before_lock() const noexcept { return word_.load(std::memory_order_relaxed) - kLocked; }
+  Version after_unlock() const noexcept { return word_.load(std::memory_order_relaxed) + kLocked; }
+
   /// Whether it was taken when it had that version, so that what was read before still holds; for
   /// the holder of the lock.
   bool taken_at(Version version) const noexcept {

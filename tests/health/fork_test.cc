@@ -319,7 +319,8 @@ TEST_P(ForksOfIndex, InAVisitor) {
   try {
     scan();
   } catch (const Error& error) {
-    const bool good = ::getpid() != parent && error.code() == Errc::forked && shown == 3;
+    // A child may still be shown what was read before the fork.
+    const bool good = ::getpid() != parent && error.code() == Errc::forked && shown >= 3;
     ::_exit(good ? 0 : 1);
   }
   if (::getpid() != parent) ::_exit(2);

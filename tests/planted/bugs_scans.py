@@ -3,6 +3,7 @@ ahead (read_beyond.h). Unit tests must notice them: the explorer and the schedul
 little between the changes of one leaf."""
 
 from bug import (
+    FAIR_SCAN,
     LEAF_ORDERS,
     MIDDLE_NODES,
     NB_MEMORY,
@@ -10,15 +11,19 @@ from bug import (
     NB_TREE,
     READ_BEYOND,
     SCAN_ORDERS,
+    SPTREE,
+    STRUCTURE,
     Bug,
     drop,
     drop_part,
+    swap_part,
     unit,
 )
 
 BELOW = (unit("tests/conformance/perdix_conformance", "*_bytes_*.steps_down_pass_over_no_leaf"),)
 READS = (unit("src/index/common/index_common_test", "ReadBeyond*"),)
-ORDERS = (unit("src/index/common/index_common_test", "*ScanOrders*"),)
+BATCHES = (unit("src/index/common/index_common_test", "BatchTest*"),)
+ORDERS = (unit("src/index/common/index_common_test", "*ScanOrders*:PlacesTest*"),)
 SP_SCANS = (unit("src/index/sptree/sptree_test", "SpTreeScan*"),)
 NB_SCANS = (unit("src/index/nbtree/nbtree_test", "NbTreeScan*"),)
 
@@ -36,6 +41,106 @@ BUGS = [
         "return before == stamp",
         " && changes_.load(std::memory_order_relaxed) == changes",
         ORDERS,
+    ),
+    drop(
+        "scans: the number of changes of an order does not grow",
+        SCAN_ORDERS,
+        "changes_.store(",
+        ORDERS,
+    ),
+    drop_part(
+        "scans: an order with fresh places is never kept again",
+        SCAN_ORDERS,
+        "if (before == stamp && fresh_",
+        " && fresh_.load(std::memory_order_relaxed) == 0",
+        ORDERS,
+    ),
+    Bug(
+        "scans: any number of places may be fresh",
+        SCAN_ORDERS,
+        "    const bool fits = size < room() && fresh < Places::kMaxFresh;\n",
+        "    const bool fits = size < room() && ({planted} || fresh < Places::kMaxFresh);\n",
+        ORDERS,
+    ),
+    drop(
+        "scans: a fresh place that is removed counts on",
+        SCAN_ORDERS,
+        "--fresh_;",
+        ORDERS + SP_SCANS,
+        after="bool remove(PlaceInLeaf place)",
+    ),
+    drop(
+        "scans: an erase that merges neighbours leaves the order of one of them",
+        STRUCTURE,
+        "parts_.leaf_orders.outdate(node)",
+        SP_SCANS,
+    ),
+    drop(
+        "scans: an erase leaves a gap in the order",
+        SCAN_ORDERS,
+        "      close_gap(at, size);",
+        ORDERS,
+    ),
+    swap_part(
+        "scans: an erase carries the order over with the pair that is gone",
+        SPTREE,
+        "parts_.leaf_orders.removed(node, slot)",
+        "removed(node, slot)",
+        "unchanged(node)",
+        SP_SCANS,
+    ),
+    Bug(
+        "scans: an order is carried over when the write buffer is merged",
+        SPTREE,
+        "  const bool alone = buffer == nullptr || !buffer->full();\n",
+        "  const bool alone = {planted} || buffer == nullptr || !buffer->full();\n",
+        SP_SCANS,
+    ),
+    drop(
+        "scans: the pair that fills a gap in the write buffer keeps its former place",
+        LEAF_ORDERS,
+        "places.rename(",
+        SP_SCANS,
+    ),
+    drop(
+        "scans: new pairs are shown behind all others (SpTree)",
+        LEAF_ORDERS,
+        "    settle(node, order.places)",
+        SP_SCANS,
+    ),
+    Bug(
+        "scans: new pairs are shown behind all others (NbTree)",
+        NB_SCAN,
+        "    order.to_keep = settle(leaf, place.at->low(), order.places);\n",
+        "    order.to_keep = {planted} || settle(leaf, place.at->low(), order.places);\n",
+        NB_SCANS,
+    ),
+    drop(
+        "scans: an erase does not carry the order over (NbTree)",
+        NB_MEMORY,
+        "orders_.remove(",
+        NB_SCANS,
+    ),
+    swap_part(
+        "scans: an order is carried over from any set of slots (NbTree)",
+        NB_MEMORY,
+        "orders_.add(number_of(leaf), now - bit",
+        "now - bit",
+        "now",
+        NB_SCANS,
+    ),
+    Bug(
+        "scans: a leaf that has changed is read twice into one batch",
+        "src/index/common/batch.h",
+        "  void truncate(unsigned count) { size_ = count; }\n",
+        "  void truncate(unsigned count) { size_ = {planted} ? size_ : count; }\n",
+        BATCHES,
+    ),
+    drop(
+        "scans: a scan goes on behind the leaf where strings have ended a batch (FAST&FAIR)",
+        FAIR_SCAN,
+        "if (batch.size() < count)",
+        (unit("src/index/fastfair/fastfair_test", "FastFairTree*"),),
     ),
     drop(
         "scans: a node that was merged away leaves its order to the next one (no invalidation)",

@@ -115,7 +115,7 @@ BUGS = [
     Bug(
         "insert does not look for the key: two slots hold it (NBTree, duplicate inserts)",
         SPTREE,
-        "      if (mode == Mode::insert || !value_is(found, expected)) return false;\n",
+        "      if (mode == Mode::insert || !value_is(found, expected)) return leave(*node);\n",
         "      if (mode == Mode::insert && add(*node, key, value, hash)) return true;\n",
         TREE,
     ),

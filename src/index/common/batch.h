@@ -64,8 +64,9 @@ class ByteBuffer {
 /// Keys would be shown out of order, or twice.
 [[noreturn]] void throw_unordered(const pool::PoolCore& pool);
 
-/// The pairs of one leaf, on their way to a visitor. Under a Guard: clear(), add(), copy_pairs().
-/// After that copied(), in no Guard: nothing in it refers to the pool any more. Not thread-safe.
+/// The pairs of some leaves, on their way to a visitor. Under a Guard: clear(), add(),
+/// copy_pairs(). After that copied(), in no Guard: nothing in it refers to the pool any more. Not
+/// thread-safe.
 ///
 /// Memory: integers lie in the object. The bytes of strings lie in a buffer that is used again by
 /// the next batch; a batch ends before it would have more than its budget of them, which is small
@@ -82,9 +83,22 @@ class Batch {
 
   void clear() { size_ = 0; }
 
-  /// A pair of the leaf, behind those that were added before in the order of the keys. The key's
+  /// How many pairs to read into it, of at most `limit`, if one more is added, with which the next
+  /// batch begins. Without a limit a visitor says nothing of its end before it is there, so it is
+  /// taken to go on for about as long as it has: what lies beyond the end is read in vain.
+  unsigned worth_reading(std::size_t limit) const {
+    constexpr std::size_t kFirst = 64, kNone = ~std::size_t{0} / 2;
+    const std::size_t wanted = limit < kNone ? limit : std::max(kFirst, shown_);
+    return static_cast<unsigned>(std::min<std::size_t>(wanted, kCapacity - 1));
+  }
+
+  /// A pair of a leaf, behind those that were added before in the order of the keys. The key's
   /// bytes stay where they are until copy_pairs() has returned.
   void add(Key key, Word value) { pairs_[size_++] = {key, value}; }
+
+  /// How many were added; takes the last ones back, down to so many.
+  unsigned added() const { return size_; }
+  void truncate(unsigned count) { size_ = count; }
 
   /// Copies the pairs that will be shown, beginning with the first: as many as the budget has room
   /// for, at most `limit`. `values` has is_inline(), and prefetch() and view() of the words of
@@ -97,6 +111,7 @@ class Batch {
     for (unsigned i = 1; i < checked; ++i) in_order &= Order()(pairs_[i - 1].key, pairs_[i].key);
     if (!in_order) throw_unordered(pool);
     if (!Codec<K>::kInline || !values.is_inline()) count_ = copy_bytes(values, count_);
+    shown_ += count_;
   }
 
   /// How many pairs copy_pairs() copied, and whether those were all.
@@ -148,6 +163,7 @@ class Batch {
   std::array<CopiedPair<K>, kCapacity> pairs_;
   unsigned size_ = 0;
   unsigned count_ = 0;
+  std::size_t shown_ = 0;  // pairs of this and all batches before
   std::size_t budget_ = kFirstBytes;
   ByteBuffer bytes_;
 };

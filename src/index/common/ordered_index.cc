@@ -33,6 +33,11 @@ void OrderedIndex<K, V>::scan(KeyArgument from, Visitor<K, V> visit) const {
 }
 
 template <Storable K, Storable V>
+void OrderedIndex<K, V>::scan(KeyArgument from, std::size_t limit, Visitor<K, V> visit) const {
+  this->run_visits([&](const WordIndex<K>& words) { typed<V>(words).scan(from, visit, limit); });
+}
+
+template <Storable K, Storable V>
 std::vector<std::pair<K, V>> OrderedIndex<K, V>::scan(KeyArgument from, std::size_t limit) const {
   return this->run([&](const WordIndex<K>& words) {
     std::vector<std::pair<K, V>> pairs;

@@ -4,18 +4,21 @@
 //   Places places;
 //   bool kept = orders.read(leaf, stamp, places);
 //   if (!kept) sort the pairs of the leaf, beginning with what `places` has
+//   if (kept && places.fresh() > 0) places.settle(...);
 //   ... read the pairs, and validate that the leaf still has the stamp ...
-//   if (!kept) orders.keep_order(leaf, stamp, places);
+//   if (one of the two was done) orders.keep_order(leaf, stamp, places);
 //
 // An order belongs to one state of its leaf. A stamp names the state: 64 bits that the engine
-// chooses so that equal stamps of a leaf mean the same keys in the same places. Writers do nothing
-// for orders, since each change of a leaf changes its stamp anyway. The next scan brings the order
-// up to date: the old order is usually nearly right, so one pass is enough.
+// chooses so that equal stamps of a leaf mean the same keys in the same places. So a change of a
+// leaf outdates its order, unless the writer carries it over to the next state, by add() or
+// follow(). A writer compares no keys for that, since those of a leaf are in as many lines: the
+// place of a new pair comes behind the others and is fresh, and the next scan brings it to where it
+// belongs. Only an index that was scanned has orders: in another one add() and follow() are a load.
 //
 // Invariants:
 //   O1. An order whose stamp is neither kChanging nor kNew has the places of the pairs that the
-//       leaf had in the state of that stamp, ascending by their keys. Orders are in DRAM only:
-//       after a restart there are none.
+//       leaf had in the state of that stamp: first those that are not fresh, ascending by their
+//       keys, and then those that are. Orders are in DRAM only: after a restart there are none.
 //   O2. All orders and the table that leads to them take at most the budget. A leaf for which the
 //       budget has no room has no order, and each scan sorts it.
 //   O3. An order is released a grace period after it was unlinked, or with its leaf's DRAM side.
@@ -44,24 +47,57 @@ namespace perdix::detail::index {
 /// Where a pair lies in its leaf; the engine says what the numbers mean.
 using PlaceInLeaf = std::uint8_t;
 
-/// Places of a leaf's pairs. At most kMaxPlaces.
+/// Places of a leaf's pairs. At most kMaxPlaces, of which the last ones may be fresh: not in order.
 class Places {
  public:
   static constexpr unsigned kMaxPlaces = 160;
+  static constexpr unsigned kMaxFresh = 16;
 
   unsigned size() const { return size_; }
+  unsigned fresh() const { return fresh_; }
   PlaceInLeaf operator[](unsigned i) const { return places_[i]; }
   std::span<const PlaceInLeaf> span() const { return {places_.data(), size_}; }
-  void clear() { size_ = 0; }
+  /// Those that are not fresh.
+  std::span<const PlaceInLeaf> settled() const { return {places_.data(), size_ - fresh_}; }
+  void clear() { size_ = fresh_ = 0; }
   void push(PlaceInLeaf place) {
-    assert(size_ < kMaxPlaces);
+    assert(size_ < kMaxPlaces && fresh_ == 0);
     places_[size_++] = place;
+  }
+
+  /// Removes a place, or returns false if it is not there.
+  bool remove(PlaceInLeaf place) {
+    // Not std::find(), which looks at a byte after the other.
+    const void* const found = std::memchr(places_.data(), place, size_);
+    if (found == nullptr) return false;
+    const auto at = static_cast<unsigned>(static_cast<const PlaceInLeaf*>(found) - places_.data());
+    if (size_ - at <= fresh_) --fresh_;
+    --size_;
+    std::memmove(&places_[at], &places_[at] + 1, size_ - at);
+    return true;
+  }
+
+  /// Gives a pair another place, which no other one has.
+  void rename(PlaceInLeaf place, PlaceInLeaf other) {
+    std::replace(places_.begin(), places_.begin() + size_, place, other);
+  }
+
+  /// Brings the fresh ones to where they belong. `below(a, b)`: whether the key in place a is below
+  /// that in b.
+  template <class Below>
+  void settle(Below below) {
+    for (; fresh_ > 0; --fresh_) {
+      const auto begin = places_.begin(), fresh = begin + (size_ - fresh_);
+      const auto at = std::upper_bound(begin, fresh, *fresh, below);
+      std::rotate(at, fresh, fresh + 1);
+    }
   }
 
  private:
   friend class ScanOrder;
 
   unsigned size_ = 0;
+  unsigned fresh_ = 0;
   alignas(8) std::array<PlaceInLeaf, kMaxPlaces> places_;  // of which `size_` are set
 };
 
@@ -91,33 +127,69 @@ class ScanOrder {
     // A stamp may come back (an insert into a leaf and its erase); the number of changes does not.
     const std::uint32_t changes = changes_.load(std::memory_order_acquire);
     const Stamp before = stamp_.load(std::memory_order_acquire);
-    // acquire, with the release in write(): a reader that sees a word of a later change sees below
-    // that the change has begun.
-    into.size_ = std::min<unsigned>(size_.load(std::memory_order_acquire), room());
-    for (unsigned i = 0; i < into.size_; i += kWord) {
-      const std::uint64_t word = word_at(i / kWord).load(std::memory_order_acquire);
-      std::memcpy(&into.places_[i], &word, sizeof word);
-    }
+    copy_places(into);
     return before == stamp && changes_.load(std::memory_order_relaxed) == changes;
   }
 
-  /// Replaces the places, for which there is room, by those of a stamp; unless another thread is at
-  /// it, or has been.
+  /// Replaces the places, for which there is room, by those of a stamp, none of them fresh; unless
+  /// another thread is at it, or has been.
   void write(Stamp stamp, const Places& places) {
-    assert(places.size() <= room());
-    Stamp before = stamp_.load(std::memory_order_relaxed);
-    if (before == stamp || before == kChanging) return;
-    if (!stamp_.compare_exchange_strong(before, kChanging, std::memory_order_acquire)) return;
-    const std::uint32_t changes = changes_.load(std::memory_order_relaxed);  // only this thread's
-    changes_.store(changes + 1, std::memory_order_relaxed);
-    // release: the number before all of this, as read() needs it.
-    size_.store(static_cast<std::uint8_t>(places.size()), std::memory_order_release);
-    for (unsigned i = 0; i < places.size(); i += kWord) {
-      std::uint64_t word;
-      std::memcpy(&word, &places.places_[i], sizeof word);
-      word_at(i / kWord).store(word, std::memory_order_release);
-    }
+    assert(places.size() <= room() && places.fresh() == 0);
+    const Stamp before = stamp_.load(std::memory_order_relaxed);
+    if (before == stamp && fresh_.load(std::memory_order_relaxed) == 0) return;
+    if (!begin_change(before)) return;
+    store_places(places);
     stamp_.store(stamp, std::memory_order_release);
+  }
+
+  /// Moves on from a stamp to that of a state with one pair more. The order stays where it is if
+  /// there is no room, and no more of them may be fresh: then it is outdated.
+  void add(Stamp before, Stamp after, PlaceInLeaf place) {
+    if (!begin_change(before)) return;
+    const std::uint8_t size = size_.load(std::memory_order_relaxed);
+    const std::uint8_t fresh = fresh_.load(std::memory_order_relaxed);
+    const bool fits = size < room() && fresh < Places::kMaxFresh;
+    if (fits) {
+      std::atomic<std::uint64_t>& word = word_at(size / kWord);
+      std::uint64_t bytes = word.load(std::memory_order_relaxed);
+      std::memcpy(reinterpret_cast<char*>(&bytes) + size % kWord, &place, 1);
+      word.store(bytes, std::memory_order_release);
+      size_.store(size + 1, std::memory_order_release);
+      fresh_.store(fresh + 1, std::memory_order_release);
+    }
+    stamp_.store(fits ? after : before, std::memory_order_release);
+  }
+
+  /// Moves on from a stamp to that of a state without the pair of a place. If the order does not
+  /// have it, the places stay.
+  void remove(Stamp before, Stamp after, PlaceInLeaf place) {
+    if (!begin_change(before)) return;
+    const unsigned size = size_.load(std::memory_order_relaxed), at = find(place, size);
+    if (at < size) {
+      close_gap(at, size);
+      const unsigned fresh = fresh_.load(std::memory_order_relaxed);
+      if (size - at <= fresh)
+        fresh_.store(static_cast<std::uint8_t>(fresh - 1), std::memory_order_release);
+      size_.store(static_cast<std::uint8_t>(size - 1), std::memory_order_release);
+    }
+    stamp_.store(after, std::memory_order_release);
+  }
+
+  /// Moves on from a stamp to that of a state whose places edit(places) makes of the former ones:
+  /// not more than there were. The order stays where it is if that returns false.
+  template <class Edit>
+  void follow(Stamp before, Stamp after, Edit edit) {
+    if (!begin_change(before)) return;
+    Places places;
+    copy_places(places);
+    const bool done = edit(places);
+    if (done) store_places(places);
+    stamp_.store(done ? after : before, std::memory_order_release);
+  }
+
+  /// Moves on to another stamp with the same places.
+  void restamp(Stamp before, Stamp after) {
+    if (begin_change(before)) stamp_.store(after, std::memory_order_release);
   }
 
   void prefetch() const {
@@ -130,6 +202,64 @@ class ScanOrder {
   static constexpr unsigned kWord = sizeof(std::uint64_t);
   static constexpr unsigned kUnit = 16;  // so that the memory is a multiple of the arena's granule
 
+  /// Whether no other thread changes the order, which has that stamp, before this one stores the
+  /// next stamp. What is stored in between is stored with release: so a reader that sees some of it
+  /// sees also that the number of changes is another one.
+  bool begin_change(Stamp before) {
+    if (before == kChanging || stamp_.load(std::memory_order_relaxed) != before) return false;
+    if (!stamp_.compare_exchange_strong(before, kChanging, std::memory_order_acquire)) return false;
+    // release: a reader that begins with this number does not see the stamp from before.
+    changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    return true;
+  }
+
+  // By words, as they are stored: copied bytes would wait for the stores of words.
+  static_assert(std::endian::native == std::endian::little, "the first place is the lowest byte");
+
+  /// Where a place is; not below `size` if nowhere.
+  unsigned find(PlaceInLeaf place, unsigned size) const {
+    constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
+    for (unsigned i = 0; i < size; i += kWord) {
+      const std::uint64_t other =
+          word_at(i / kWord).load(std::memory_order_relaxed) ^ kOnes * place;
+      const std::uint64_t zeros = (other - kOnes) & ~other & kOnes << 7;  // the lowest is right
+      if (zeros != 0) return i + static_cast<unsigned>(std::countr_zero(zeros)) / 8;
+    }
+    return size;
+  }
+
+  /// Moves what comes behind a place forward by one.
+  void close_gap(unsigned at, unsigned size) {
+    std::uint64_t stays = (std::uint64_t{1} << at % kWord * 8) - 1;
+    for (unsigned word = at / kWord; word * kWord < size; ++word, stays = 0) {
+      const std::uint64_t now = word_at(word).load(std::memory_order_relaxed);
+      const bool last = (word + 1) * kWord >= size;
+      const std::uint64_t next = last ? 0 : word_at(word + 1).load(std::memory_order_relaxed);
+      word_at(word).store((now & stays) | ((now >> 8 | next << 56) & ~stays),
+                          std::memory_order_release);
+    }
+  }
+
+  void copy_places(Places& into) const {
+    // acquire, with the release of a writer: read() looks at the number of changes after that.
+    into.size_ = std::min<unsigned>(size_.load(std::memory_order_acquire), room());
+    into.fresh_ = std::min<unsigned>(fresh_.load(std::memory_order_acquire), into.size_);
+    for (unsigned i = 0; i < into.size_; i += kWord) {
+      const std::uint64_t word = word_at(i / kWord).load(std::memory_order_acquire);
+      std::memcpy(&into.places_[i], &word, sizeof word);
+    }
+  }
+
+  void store_places(const Places& places) {
+    size_.store(static_cast<std::uint8_t>(places.size()), std::memory_order_release);
+    fresh_.store(static_cast<std::uint8_t>(places.fresh()), std::memory_order_release);
+    for (unsigned i = 0; i < places.size(); i += kWord) {
+      std::uint64_t word;
+      std::memcpy(&word, &places.places_[i], sizeof word);
+      word_at(i / kWord).store(word, std::memory_order_release);
+    }
+  }
+
   std::atomic<std::uint64_t>& word_at(unsigned i) { return words_begin()[i]; }
   const std::atomic<std::uint64_t>& word_at(unsigned i) const {
     return const_cast<ScanOrder*>(this)->words_begin()[i];
@@ -141,6 +271,7 @@ class ScanOrder {
   std::atomic<Stamp> stamp_{kNew};
   std::atomic<std::uint32_t> changes_{0};  // that have begun; wraps around
   std::atomic<std::uint8_t> size_{0};
+  std::atomic<std::uint8_t> fresh_{0};  // of these, the last ones
   const std::uint8_t words_;
 };
 
@@ -180,6 +311,34 @@ class ScanOrders {
     const ScanOrder* order = order_of(leaf);
     return order != nullptr && order->read(stamp, into);
   }
+
+  // --- Carrying an order over. The caller has changed the leaf from the state `before` to `after`,
+  // --- by nothing else, and no other states of the leaf have or get these stamps
+
+  /// A pair came to a place.
+  void add(Number leaf, Stamp before, Stamp after, PlaceInLeaf place) noexcept {
+    if (ScanOrder* order = order_of(leaf)) order->add(before, after, place);
+  }
+
+  /// A pair left its place, which the order may lack.
+  void remove(Number leaf, Stamp before, Stamp after, PlaceInLeaf place) noexcept {
+    if (ScanOrder* order = order_of(leaf)) order->remove(before, after, place);
+  }
+
+  /// The places have become what edit(places) makes of them: not more. If that returns false the
+  /// order is outdated.
+  template <class Edit>
+  void follow(Number leaf, Stamp before, Stamp after, Edit edit) noexcept {
+    if (ScanOrder* order = order_of(leaf)) order->follow(before, after, edit);
+  }
+
+  /// The places are what they were.
+  void restamp(Number leaf, Stamp before, Stamp after) noexcept {
+    if (ScanOrder* order = order_of(leaf)) order->restamp(before, after);
+  }
+
+  /// Outdates an order that was carried over to a stamp: the leaf has changed once more.
+  void outdate(Number leaf, Stamp stamp) noexcept { restamp(leaf, stamp, ScanOrder::kNew); }
 
   /// Asks for the line that leads to a leaf's order, and then for the order's.
   void prefetch_link(Number leaf) const { __builtin_prefetch(link_of(leaf)); }
@@ -234,7 +393,7 @@ class ScanOrders {
     return links == nullptr ? nullptr : &links[leaf % kLinks];
   }
 
-  const ScanOrder* order_of(Number leaf) const noexcept {
+  ScanOrder* order_of(Number leaf) const noexcept {
     const Link* link = link_of(leaf);
     return link == nullptr ? nullptr : link->load(std::memory_order_acquire);
   }

@@ -105,16 +105,14 @@ class Typed {
     return words_->write(key, NewValue(value), mode, expected);
   }
 
-  /// Shows pairs to a user's visitor, after whose calls it looks at the pool: in a child that the
-  /// visitor forked the call must not go on.
+  /// Shows pairs to a user's visitor, and then looks at the pool: in a child that the visitor
+  /// forked the call must not go on. Pairs that were copied before that are shown there too.
   Taken show(const CopiedPairs<K>& pairs, const Visitor<K, V>& visit) const {
     const pool::PoolCore& pool = words_->pool();
-    return pairs.template for_each<V>([&](Key key, Value value) {
-      if (!visit(key, value)) return false;
-      if (!pool.health().usable()) [[unlikely]]
-        pool::as_errors([&] { pool.require_usable(); });
-      return true;
-    });
+    const Taken taken = visit.show(pairs);
+    if (taken.all && !pool.health().usable()) [[unlikely]]
+      pool::as_errors([&] { pool.require_usable(); });
+    return taken;
   }
 
   std::optional<Pair> find_last(Key key, bool strictly) const {

@@ -75,6 +75,17 @@ TEST(FastFairTree, QueuesStaySmall) {
   }
 }
 
+// What is copied at a time ends before the leaves that were read do.
+TEST(FastFairTree, AScanGoesOnWhereLongStringsHaveEndedABatch) {
+  constexpr std::uint64_t kKeys = 400;
+  Strings tree(kCapacity);
+  for (std::uint64_t i = 0; i < kKeys; ++i)
+    tree->put(text_of(i), std::string(100 + i % 7 * 500, 'v'));
+  std::uint64_t shown = 0;
+  tree->scan("", [&](std::string_view, std::string_view) { return ++shown > 0; });
+  EXPECT_EQ(shown, kKeys);
+}
+
 /// The leaves from the left.
 template <class Tree>
 std::vector<Node*> leaves_of(Tree& tree) {

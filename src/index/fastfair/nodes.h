@@ -103,6 +103,13 @@ class Nodes {
   Key low_of(const Node& node) const { return view(pm::load(node.low)); }
   Key key_at(const Node& node, unsigned i) const { return view(pm::load(node.entries[i].key)); }
 
+  /// Asks for all lines of the node at an offset. Harmless for any offset.
+  void prefetch(pm::Offset offset) const {
+    if (!pool_.contains(offset, sizeof(Node))) return;
+    for (std::size_t line = 0; line < sizeof(Node); line += pm::kLineSize)
+      __builtin_prefetch(pool_.template at<char>(offset + line));
+  }
+
   /// How many of the node's entries, from the first one on, the target reaches. Of equal neighbours
   /// it reaches both or none, so the last one that it reaches is one that counts (F3).
   unsigned rank(const Node& node, Target target) const {

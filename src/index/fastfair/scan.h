@@ -1,4 +1,7 @@
 // Ordered reads: leaf by leaf along `next`, each leaf with its buffer as it was at one moment.
+//
+// The lines of the next leaf are asked for before those of a leaf are read: to wait for memory
+// takes most of the time of a scan.
 #pragma once
 
 #include "index/common/batch.h"
@@ -62,7 +65,10 @@ class LeafReader {
   }
 
  private:
-  struct ScanBatch : Batch<K, kMaxPairs> {};
+  /// The pairs of some leaves.
+  static constexpr unsigned kBatchPairs = Codec<K>::kInline ? 256 : 128;
+  using ScanBatch = Batch<K, kBatchPairs>;
+  static_assert(kBatchPairs >= kMaxPairs);
 
   /// Calls add(entry) for the leaf's pairs with key >= from, until there are more than `limit`. If
   /// there are not, sets `following` to the leaf's right neighbour. False if the leaf changed
@@ -72,8 +78,10 @@ class LeafReader {
     if (buffers_.get() != nullptr) [[unlikely]]
       return collect_with_buffer(leaf, from, limit, following, add);
     const Node& node = *leaf.node;
+    const pm::Offset next_node = pm::load(node.next);
     const unsigned count = meta_of(node).count;
     unsigned i = nodes_.rank(node, {from, true});
+    if (count - i <= limit && next_node != pm::kNull) nodes_.prefetch(next_node);
     std::size_t added = 0;
     for (Entry entry = i < count ? load_entry(node, i) : Entry{}; i < count && added <= limit;) {
       const Entry next = ++i < count ? load_entry(node, i) : Entry{};
@@ -129,31 +137,47 @@ class LeafReader {
                    [&](const Entry& entry) { into.add(entry); });
   }
 
-  /// As scan_by_batches() wants it: what there is in the leaf of a position. `leaf` is that one, or
-  /// one before it that has nothing from the position on, if it is valid, and becomes the next one.
-  /// So a scan that ends in its first leaf reads no other. It was found under an earlier guard, so
-  /// it may be freed by now; but as long as its version is the same it is part of the tree, and if
-  /// it is so under this guard, it stays readable until the guard ends.
-  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
-    const epoch::Guard guard;
+  /// Adds pairs with key >= position, until there are `wanted` or almost, and moves `position` to
+  /// where the first leaf begins that was not looked at. False if there is none.
+  ///
+  /// `leaf` is the leaf of the position, or one before it that has nothing from the position on, if
+  /// it is valid, and becomes the next one. So a scan that ends in its first leaf reads no other.
+  /// It was found under an earlier guard, so it may be freed by now; but as long as its version is
+  /// the same it is part of the tree, and if it is so under this guard, it stays readable until the
+  /// guard ends.
+  bool read_leaves(ScanBatch& batch, Seen& leaf, K& position, unsigned wanted) const {
     if (leaf.node == nullptr || !leaf.valid()) leaf = descent_.approach({position}, 0);
+    nodes_.prefetch(nodes_.offset(*leaf.node));
     const Codec<K> keys = nodes_.keys();
-    Seen following;
     const auto add = [&](const Entry& entry) { batch.add(keys.view(entry.key), entry.value); };
-    for (batch.clear(); !collect(leaf, position, limit, following, add); batch.clear())
-      leaf = descent_.approach({position}, 0);
-    batch.copy_pairs(nodes_.pool(), values_, limit);
-    nodes_.pool().require_usable();  // what was read may have been there before a sync failed
-    if (!batch.complete()) {
-      position = batch.next_key();
-    } else if (following.node != nullptr) {
+    for (;;) {
+      Seen following;
+      const unsigned before = batch.added();
+      while (!collect(leaf, position, wanted - 1 - before, following, add)) {
+        batch.truncate(before);
+        leaf = descent_.approach({position}, 0);
+      }
+      if (batch.added() == wanted) return true;
+      if (following.node == nullptr) return false;
       leaf = following;
       const Key low = nodes_.low_of(*leaf.node);
       batch.require_below(nodes_.pool(), low);
       if (position < low) position = low;
-    } else {
-      return false;
+      if (batch.added() + 1 == wanted) return true;
     }
+  }
+
+  /// As scan_by_batches() wants it.
+  bool read_batch(ScanBatch& batch, Seen& leaf, K& position, std::size_t limit) const {
+    const epoch::Guard guard;
+    const unsigned count = batch.worth_reading(limit);
+    batch.clear();
+    const bool more = read_leaves(batch, leaf, position, count + 1);
+    batch.copy_pairs(nodes_.pool(), values_, count);
+    nodes_.pool().require_usable();  // what was read may have been there before a sync failed
+    if (batch.complete()) return more;
+    if (batch.size() < count) leaf = {};  // strings had no room: the next pair may be further left
+    position = batch.next_key();
     return true;
   }
 

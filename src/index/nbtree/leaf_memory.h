@@ -45,6 +45,20 @@ class LeafMemory {
     return arena_.ref(&leaf) * util::Arena::kGranule / Leaf<K>::bytes(kSmallCapacity);
   }
 
+  /// Carry the order over a change of one slot: it was shown, or hidden. Stamps are the sets of the
+  /// slots that are visible, and say all, since no slot gets another key: so it does not matter
+  /// which threads have shown or hidden others, and whether they carry the order over before.
+  void slot_shown(const Leaf<K>& leaf, unsigned slot) {
+    const std::uint64_t now = leaf.visible_slots(), bit = std::uint64_t{1} << slot;
+    if ((now & bit) == 0) return;  // erased by now
+    orders_.add(number_of(leaf), now - bit, now, static_cast<PlaceInLeaf>(slot));
+  }
+  void slot_hidden(const Leaf<K>& leaf, unsigned slot) {
+    const std::uint64_t now = leaf.visible_slots(), bit = std::uint64_t{1} << slot;
+    // A scan leaves out dead entries, so the order may lack it.
+    orders_.remove(number_of(leaf), now | bit, now, static_cast<PlaceInLeaf>(slot));
+  }
+
   /// The leaf of a block, before the position `next`, whose low bound is `end`.
   Leaf<K>* new_leaf(pm::Offset block, unsigned capacity, Position<K>* next, Key end) {
     void* memory = arena_.allocate(Leaf<K>::bytes(capacity));

@@ -2,22 +2,42 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
+
+#include "index/common/bucket_sort.h"
 
 namespace perdix::detail::index::nbtree {
 
 static_assert(kCapacity <= Places::kMaxPlaces);
 
-/// Adds at most `limit` pairs of a leaf with key >= from, ascending. False if the leaf was replaced
-/// while they were read.
+namespace {
+
+template <class Item>
+void sort_items(std::span<Item> items) {
+  if constexpr (std::is_integral_v<decltype(Item::key)>) {
+    bucket_sort<kCapacity>(items);
+  } else {
+    std::sort(items.begin(), items.end());
+  }
+}
+
+}  // namespace
+
+/// Adds at most `limit` pairs of a leaf with key >= from, ascending, and asks for what the next
+/// leaf needs if these are fewer. False if the leaf was replaced while they were read.
 template <class K>
 bool LeafScanner<K>::collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                              ScanBatch& into) const {
   const Leaf<K>& leaf = *place.leaf;
   prefetch_entries(leaf);
-  prefetch_after(leaf);
-  into.clear();
+  const Position<K>* const position = leaf.next();
+  const Leaf<K>* const next =
+      position == nullptr ? nullptr : position->leaf.load(std::memory_order_acquire);
+  const bool is_warm = next != nullptr && !is_cold(next);
+  if (is_warm) next->prefetch();
   const unsigned first = sort_and_find(place, from, order);
   const std::span rest = order.places.span().subspan(first);
+  if (is_warm && rest.size() < limit) prefetch_next(*next);
   for (const PlaceInLeaf slot : rest) {
     const Entry& entry = leaf.block().entries[slot];
     const Word word = pm::load(entry.key);
@@ -35,11 +55,31 @@ unsigned LeafScanner<K>::sort_and_find(const LeafRef<K>& place, Key from, Order&
   const Leaf<K>& leaf = *place.leaf;
   order.visible = leaf.visible_slots();
   order.kept = memory_.orders().read(memory_.number_of(leaf), order.visible, order.places);
-  order.sound = !order.kept && sort_slots(leaf, place.at->low(), order);
+  order.to_keep = false;
+  const auto make = [&] { order.to_keep = sort_slots(leaf, place.at->low(), order); };
+  if (!order.kept) {
+    make();
+  } else if (order.places.fresh() > 0) {
+    order.to_keep = settle(leaf, place.at->low(), order.places);
+    if (!order.to_keep) make();
+  }
   std::optional<unsigned> first = first_from(leaf, order.places, from);
-  for (; !first; first = first_from(leaf, order.places, from))
-    order.sound = sort_slots(leaf, place.at->low(), order);
+  for (; !first; first = first_from(leaf, order.places, from)) make();
   return *first;
+}
+
+/// Brings the slots of new entries to where they belong. False, and they may be anywhere, if that
+/// can't be found out since an entry is dead by now.
+template <class K>
+[[gnu::noinline]] bool LeafScanner<K>::settle(const Leaf<K>& leaf, Key low, Places& places) const {
+  bool alive = true;
+  places.settle([&](PlaceInLeaf a, PlaceInLeaf b) {
+    const Word first = pm::load(leaf.block().entries[a].key);
+    const Word second = pm::load(leaf.block().entries[b].key);
+    alive &= Layout::state(first) != State::special && Layout::state(second) != State::special;
+    return alive && keys_.view(Layout::key(first, low)) < keys_.view(Layout::key(second, low));
+  });
+  return alive;
 }
 
 /// How many keys are below `from`, which is in the leaf's range. Nothing if that can't be found out
@@ -78,7 +118,7 @@ bool LeafScanner<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) cons
     sorted[size++] = {keys_.view(Layout::key(word, low)), static_cast<PlaceInLeaf>(slot)};
   };
   std::uint64_t left = order.visible;
-  for (const PlaceInLeaf slot : order.places.span()) {
+  for (const PlaceInLeaf slot : order.places.settled()) {
     const std::uint64_t bit = slot < kCapacity ? left & std::uint64_t{1} << slot : 0;
     if (bit != 0) add(slot);
     left -= bit;
@@ -89,7 +129,7 @@ bool LeafScanner<K>::sort_slots(const Leaf<K>& leaf, Key low, Order& order) cons
   // the slots themselves are in order.
   const auto end = begin + size;
   const auto middle = std::is_sorted(begin, former_end) ? former_end : begin;
-  if (!std::is_sorted(middle, end)) std::sort(middle, end);
+  if (!std::is_sorted(middle, end)) sort_items(std::span(middle, end));
   order.places.clear();
   const Sortable* last = nullptr;
   bool sound = true;
@@ -111,15 +151,11 @@ void LeafScanner<K>::prefetch_entries(const Leaf<K>& leaf) const {
     __builtin_prefetch(&block.entries[i]);
 }
 
-/// Asks for the leaf that follows.
+/// Asks for what a scan needs of the next leaf.
 template <class K>
-void LeafScanner<K>::prefetch_after(const Leaf<K>& leaf) const {
-  const Position<K>* next = leaf.next();
-  if (next == nullptr) return;
-  const Leaf<K>* there = next->leaf.load(std::memory_order_acquire);
-  if (there == nullptr || is_cold(there)) return;
-  there->prefetch();
-  memory_.orders().prefetch(memory_.number_of(*there));
+void LeafScanner<K>::prefetch_next(const Leaf<K>& next) const {
+  prefetch_order(next);
+  prefetch_entries(next);
 }
 
 /// Whether the order that a leaf has, if it counts, is the right one (O1).
@@ -128,6 +164,7 @@ bool LeafScanner<K>::order_sound(const Leaf<K>& leaf, Key low) const {
   Order kept, anew;
   anew.visible = leaf.visible_slots();
   if (!memory_.orders().read(memory_.number_of(leaf), anew.visible, kept.places)) return true;
+  settle(leaf, low, kept.places);
   sort_slots(leaf, low, anew);
   return std::ranges::equal(kept.places.span(), anew.places.span());
 }

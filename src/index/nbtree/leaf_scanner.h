@@ -1,7 +1,7 @@
 // The pairs of a leaf in the order of their keys, for ordered iteration, which the paper has not. A
 // leaf's entries are unsorted; a scan keeps their order in DRAM for the next one
 // (common/scan_orders.h). Its stamp is the set of visible slots: a slot keeps its key for as long
-// as it is visible and not dead.
+// as it is visible and not dead. Writers carry the order over (leaf_memory.h).
 //
 // Each pair that is shown was there at a moment while its leaf was read, and each key that is
 // passed over was not: as for a lookup, see durability/nbtree.md. Nothing is shown before it is
@@ -34,12 +34,13 @@ class LeafScanner {
   /// Slots of a leaf in the order of their keys.
   struct Order {
     std::uint64_t visible = 0;  ///< slots that were when it was made
-    bool kept = false;          ///< it is that which the leaf has already
-    bool sound = false;  ///< it was made anew, and the leaf is not damaged as far as it shows
-    Places places;       ///< without those that were dead then
+    bool kept = false;          ///< the leaf has it already
+    bool to_keep = false;       ///< it is new, of a leaf that shows no damage, or was settled
+    Places places;              ///< without those that were dead then
   };
 
-  using ScanBatch = Batch<K, kCapacity>;
+  /// The pairs of some leaves.
+  using ScanBatch = Batch<K, (Codec<K>::kInline ? 4 : 2) * (kCapacity + 1)>;
   bool collect(const LeafRef<K>& place, Key from, std::size_t limit, Order& order,
                ScanBatch& into) const;
 
@@ -56,7 +57,7 @@ class LeafScanner {
 
   /// Keeps an order that was made anew.
   void keep(const Leaf<K>& leaf, const Order& order) {
-    if (order.sound)
+    if (order.to_keep)
       memory_.orders().keep_order(memory_.number_of(leaf), order.visible, order.places);
   }
 
@@ -76,9 +77,10 @@ class LeafScanner {
 
   unsigned sort_and_find(const LeafRef<K>& place, Key from, Order& order) const;
   std::optional<unsigned> first_from(const Leaf<K>& leaf, const Places& places, Key from) const;
+  bool settle(const Leaf<K>& leaf, Key low, Places& places) const;
   bool sort_slots(const Leaf<K>& leaf, Key low, Order& order) const;
   void prefetch_entries(const Leaf<K>& leaf) const;
-  void prefetch_after(const Leaf<K>& leaf) const;
+  void prefetch_next(const Leaf<K>& next) const;
 
   const EntryProtocol<K>& entries_;
   Codec<K> keys_;

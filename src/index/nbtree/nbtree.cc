@@ -88,26 +88,45 @@ void WordTree<K>::find_words(std::span<const Key> keys, std::span<std::optional<
   }
 }
 
-/// As scan_by_batches() wants it: what there is in the leaf of a position.
+/// Adds pairs with key >= position, until there are `wanted` or almost, and moves `position` to
+/// where the first leaf begins that was not looked at. False if there is none.
+template <class K>
+bool WordTree<K>::read_leaves(ScanBatch& batch, K& position, unsigned wanted) const {
+  LeafRef<K> place = locate(position);
+  upkeep_->scanner.prefetch_order(*place.leaf);
+  for (;;) {
+    typename LeafScanner<K>::Order order;
+    const unsigned before = batch.added();
+    while (!upkeep_->scanner.collect(place, position, wanted - before, order, batch)) {
+      batch.truncate(before);
+      place = locate_again(position);
+    }
+    upkeep_->scanner.keep(*place.leaf, order);
+    Position<K>* const next = place.leaf->next();
+    if (next == nullptr) return false;
+    if (batch.added() == wanted) return true;
+    position = place.leaf->end();
+    batch.require_below(pool(), position);
+    if (batch.added() + 1 == wanted) return true;
+    // It was the next one at a moment when the leaf was at its position. If it still has a leaf
+    // that is not closing, that leaf begins there.
+    Leaf<K>* const there = next->leaf.load(std::memory_order_acquire);
+    const bool follows = there != nullptr && !is_cold(there) && !there->closing();
+    place = follows ? LeafRef<K>{next, there} : locate_again(position);
+  }
+}
+
+/// As scan_by_batches() wants it.
 template <class K>
 bool WordTree<K>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  typename LeafScanner<K>::Order order;
-  LeafRef<K> place = locate(position);
-  upkeep_->scanner.prefetch_order(*place.leaf);
-  while (!upkeep_->scanner.collect(place, position, limit, order, batch))
-    place = locate_again(position);
-  batch.copy_pairs(pool(), values(), limit);
-  upkeep_->scanner.keep(*place.leaf, order);
+  const unsigned count = batch.worth_reading(limit);
+  batch.clear();
+  const bool more = read_leaves(batch, position, count + 1);
+  batch.copy_pairs(pool(), values(), count);
   pool().require_usable();  // what was read may have been there before a sync failed
-  if (!batch.complete()) {
-    position = batch.next_key();
-  } else if (place.leaf->next() != nullptr) {
-    position = place.leaf->end();
-    batch.require_below(pool(), position);
-  } else {
-    return false;
-  }
+  if (batch.complete()) return more;
+  position = batch.next_key();
   return true;
 }
 
@@ -166,6 +185,7 @@ template <class K>
   typename PairWriter<K>::NewPair pair;  // after the guard: its claims are given back under it
   for (;;) {
     LeafRef<K> place = locate(key);
+    upkeep_->scanner.prefetch_order(*place.leaf);  // which the write carries over
     const Lookup found = find_durable(place, key, hash);
     if (found.slot >= 0) {
       if (mode == Mode::insert) return false;
@@ -196,6 +216,7 @@ template <class K>
   const epoch::Guard guard;
   for (;;) {
     LeafRef<K> place = locate(key);
+    upkeep_->scanner.prefetch_order(*place.leaf);  // which the write carries over
     const Lookup found = find_durable(place, key, hash);
     if (found.slot < 0) return false;
     if (!value_is(found.value, expected)) return false;

@@ -113,6 +113,7 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   }
   bool try_write(Key key, NewValue value, Mode mode, const NewValue* expected);
   bool try_erase(Key key, const NewValue* expected);
+  bool read_leaves(ScanBatch& batch, K& position, unsigned wanted) const;
   bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -41,7 +41,10 @@ bool PairWriter<K>::add(const LeafRef<K>& place, Key key, Hash16 hash, NewValue 
       free_lost_blobs(place, slot, pair);
     }
   }
-  if (wins) counts_.pairs.add(1);
+  if (wins) {
+    memory_.slot_shown(leaf, slot);
+    counts_.pairs.add(1);
+  }
   return wins;
 }
 

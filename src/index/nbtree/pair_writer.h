@@ -27,10 +27,11 @@ class PairWriter {
  public:
   using Key = View<K>;
 
-  PairWriter(pool::PoolCore& pool, const EntryProtocol<K>& entries, Structure<K>& structure,
-             Ledger& ledger, Counts& counts)
+  PairWriter(pool::PoolCore& pool, const EntryProtocol<K>& entries, LeafMemory<K>& memory,
+             Structure<K>& structure, Ledger& ledger, Counts& counts)
       : pm_(pool.pm()),
         entries_(entries),
+        memory_(memory),
         structure_(structure),
         ledger_(ledger),
         counts_(counts) {}
@@ -89,6 +90,7 @@ class PairWriter {
 
   const pm::Persister& pm_;
   const EntryProtocol<K>& entries_;
+  LeafMemory<K>& memory_;  // of which it carries over the orders
   Structure<K>& structure_;
   Ledger& ledger_;
   Counts& counts_;
@@ -138,7 +140,10 @@ template <class K>
     pm::on_step("nbtree: an erase meets a frozen entry");
     structure_.replace_leaf(target.place, nullptr);
   }
-  if (done) counts_.pairs.add(-1);
+  if (done) {
+    memory_.slot_hidden(*target.place.leaf, static_cast<unsigned>(target.found.slot));
+    counts_.pairs.add(-1);
+  }
   return done;
 }
 

@@ -57,7 +57,7 @@ struct Upkeep {
         cold(pool, entries, memory, ledger, counts),
         structure(pool, entries, memory, top, top_writer, ledger, reserve, cold, counts),
         locator(top, top_writer, cold, structure),
-        writer(pool, entries, structure, ledger, counts),
+        writer(pool, entries, memory, structure, ledger, counts),
         joins(root.anchors.data(), structure, locator, cold),
         scanner(entries, memory),
         resumer(pool, ledger, top_writer, cold, locator) {}

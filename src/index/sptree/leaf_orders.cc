@@ -5,30 +5,9 @@
 #include <bit>
 #include <span>
 
+#include "index/common/bucket_sort.h"
+
 namespace perdix::detail::index::sptree {
-
-namespace {
-
-/// Sorts numbers, of which there are as many as a leaf has pairs at most. Each goes to its rank,
-/// which is found by comparing it with all others. That needs no branch and compares many at a
-/// time, and so takes a fraction of the time of std::sort. `Item` has a key and is copied.
-template <class Item>
-void sort_by_rank(std::span<Item> items) {
-  std::array<std::uint64_t, Places::kMaxPlaces> keys;
-  std::array<Item, Places::kMaxPlaces> sorted;
-  const auto size = static_cast<unsigned>(items.size());
-  for (unsigned i = 0; i < size; ++i) keys[i] = items[i].key;
-  for (unsigned i = 0; i < size; ++i) {
-    const std::uint64_t key = keys[i];
-    std::uint64_t rank = 0;
-    for (unsigned j = 0; j < i; ++j) rank += keys[j] <= key ? 1 : 0;
-    for (unsigned j = i + 1; j < size; ++j) rank += keys[j] < key ? 1 : 0;
-    sorted[rank] = items[i];
-  }
-  std::copy_n(sorted.begin(), size, items.begin());
-}
-
-}  // namespace
 
 static_assert(kLeafPairs + kBufferPairs <= Places::kMaxPlaces);
 
@@ -46,7 +25,39 @@ void LeafOrders<K>::read(const Node& node, Order& order) const {
   order.node = &node;
   order.version = node.lock.read_begin();
   order.kept = orders_.read(nodes_.number_of(node), order.version, order.places);
-  order.sound = !order.kept && sort_places(node, order.places);
+  order.to_keep = !order.kept && sort_places(node, order.places);
+  if (order.kept && order.places.fresh() > 0) [[unlikely]] {
+    settle(node, order.places);
+    order.to_keep = true;
+  }
+}
+
+template <class K>
+void LeafOrders<K>::filled(const Node& node, unsigned place, unsigned last) const {
+  const auto fill = [&](Places& places) {
+    if (!places.remove(static_cast<PlaceInLeaf>(place))) return false;
+    places.rename(static_cast<PlaceInLeaf>(last), static_cast<PlaceInLeaf>(place));
+    return true;
+  };
+  orders_.follow(nodes_.number_of(node), node.lock.before_lock(), node.lock.after_unlock(), fill);
+}
+
+/// Asks for what a scan needs of the next node. Its leaf has no order of lines: few pairs are in a
+/// part of them, which the scan finds by the order.
+template <class K>
+void LeafOrders<K>::prefetch_next(const Node& next, std::size_t needed) const {
+  constexpr std::size_t kMostLines = kLeafPairs / 2;
+  prefetch(next);
+  if (needed >= kMostLines) prefetch_pairs(*next.leaf());
+}
+
+/// Brings the places of new pairs to where they belong.
+template <class K>
+[[gnu::noinline]] void LeafOrders<K>::settle(const Node& node, Places& places) const {
+  const Pairs pairs(*node.leaf(), buffers_.of(node));
+  places.settle([&](PlaceInLeaf a, PlaceInLeaf b) {
+    return leaves_.keys().view(pairs.key(a)) < leaves_.keys().view(pairs.key(b));
+  });
 }
 
 /// How many keys are below `from`.
@@ -87,7 +98,7 @@ bool LeafOrders<K>::sort_places(const Node& node, Places& places) const {
   // again in between may have its key anywhere.
   const auto middle = std::is_sorted(begin, begin + former) ? begin + former : begin;
   if constexpr (Keys::kInline) {
-    sort_by_rank(std::span(middle, end));
+    bucket_sort<Places::kMaxPlaces>(std::span(middle, end));
   } else {
     std::sort(middle, end);
   }
@@ -105,14 +116,15 @@ bool LeafOrders<K>::sort_places(const Node& node, Places& places) const {
   return sound && node.covers(last->key);
 }
 
-/// Lists the places of all pairs, and first those in `former`. Returns how many these are.
+/// Lists the places of all pairs, and first those that `former` has in order. Returns how many
+/// these are.
 template <class K>
 unsigned LeafOrders<K>::list_places(const Node& node, const Places& former, Places& into) const {
   const SlotSet slots = node.slots();
   std::array<std::uint64_t, 2> left = {slots.word(0), slots.word(1)};
   const Buffer* buffer = buffers_.of(node);
   unsigned buffered = buffer == nullptr ? 0 : (1u << std::min(buffer->size(), kBufferPairs)) - 1;
-  for (const PlaceInLeaf place : former.span()) {
+  for (const PlaceInLeaf place : former.settled()) {
     if (place < kLeafPairs) {
       const std::uint64_t bit = std::uint64_t{1} << place % 64;
       const std::uint64_t low = place < 64 ? bit : 0, high = bit - low;

@@ -7,6 +7,12 @@
 // buffer into the leaf first, and sorts under the leaf's lock; here nothing is written to PM, and
 // no lock is taken.
 //
+// A writer that changes one pair of a node carries the order over to the version that its unlock
+// makes. It does so before it stores the pair, since the order takes a locked instruction, which
+// would wait for those stores. Whatever else becomes of the node under the same lock outdates the
+// order: a change that throws, or another one. Changes of other kinds outdate it by their new
+// version alone.
+//
 // Data read from a node counts only if the node's version is validated afterwards. Thread-safe; the
 // caller holds an epoch::Guard.
 #pragma once
@@ -29,8 +35,8 @@ template <class K>
 struct LeafOrder {
   const Mnode<K>* node = nullptr;
   typename Mnode<K>::Lock::Version version = 0;
-  bool kept = false;   ///< it is that which the node has already
-  bool sound = false;  ///< it was made anew, and the leaf is not damaged as far as it shows
+  bool kept = false;     ///< the node has it already
+  bool to_keep = false;  ///< it is new, of a leaf that shows no damage, or was settled
   Places places;
 };
 
@@ -78,17 +84,42 @@ class LeafOrders {
 
   /// Keeps a new order, once its node's version was validated.
   void keep_order(const Order& order) const {
-    if (order.sound) orders_.keep_order(nodes_.number_of(*order.node), order.version, order.places);
+    if (order.to_keep)
+      orders_.keep_order(nodes_.number_of(*order.node), order.version, order.places);
   }
 
-  /// Adds at most `limit` pairs with key >= from, ascending.
+  // --- For the holder of a node's lock: what its only change will be ---
+
+  /// None, or of a value.
+  void unchanged(const Node& node) const {
+    orders_.restamp(nodes_.number_of(node), node.lock.before_lock(), node.lock.after_unlock());
+  }
+  /// A pair comes to a place, or leaves it.
+  void added(const Node& node, unsigned place) const {
+    orders_.add(nodes_.number_of(node), node.lock.before_lock(), node.lock.after_unlock(),
+                static_cast<PlaceInLeaf>(place));
+  }
+  void removed(const Node& node, unsigned place) const {
+    orders_.remove(nodes_.number_of(node), node.lock.before_lock(), node.lock.after_unlock(),
+                   static_cast<PlaceInLeaf>(place));
+  }
+  /// A pair leaves a place, and the one from the place `last` fills the gap.
+  void filled(const Node& node, unsigned place, unsigned last) const;
+  /// Another one than was said.
+  void outdate(const Node& node) const {
+    orders_.outdate(nodes_.number_of(node), node.lock.after_unlock());
+  }
+
+  /// Adds at most `limit` pairs with key >= from, ascending, and asks for what the next node needs
+  /// if these are fewer.
   template <class Batch>
   void collect(const Node& node, Key from, std::size_t limit, Order& order, Batch& into) const;
 
   /// Finds the last pairs of the node with keys that are not above `key`, or are below.
   void collect_last(const Node& node, Key key, bool strictly, Order& order, LastPairs& last) const;
 
-  /// Asks for the order of a node.
+  /// Ask for the line that leads to the order of a node, and for the order.
+  void prefetch_link(const Node& node) const { orders_.prefetch_link(nodes_.number_of(node)); }
   void prefetch(const Node& node) const { orders_.prefetch(nodes_.number_of(node)); }
 
   /// Whether the order that the node has, if it counts, is the right one (O1).
@@ -102,6 +133,8 @@ class LeafOrders {
 
   struct Sortable;
   unsigned first_from(const Pairs& pairs, const Places& places, Key from) const;
+  void prefetch_next(const Node& next, std::size_t needed) const;
+  void settle(const Node& node, Places& places) const;
   bool sort_places(const Node& node, Places& places) const;
   unsigned list_places(const Node& node, const Places& former, Places& into) const;
 
@@ -115,16 +148,16 @@ template <class K>
 template <class Batch>
 void LeafOrders<K>::collect(const Node& node, Key from, std::size_t limit, Order& order,
                             Batch& into) const {
-  prefetch_pairs(*node.leaf());
-  if (const Node* next = nodes_.next_of(node)) {
+  const Node* const next = nodes_.next_of(node);
+  if (next != nullptr) {
     __builtin_prefetch(next);
-    orders_.prefetch_link(nodes_.number_of(*next));
+    prefetch_link(*next);
   }
-  into.clear();
   read(node, order);
   const Pairs pairs(*node.leaf(), buffers_.of(node));
   const std::span places = order.places.span();
   const std::span rest = places.subspan(first_from(pairs, order.places, from));
+  if (next != nullptr && rest.size() < limit) prefetch_next(*next, limit - rest.size());
   for (const PlaceInLeaf place : rest.first(std::min(limit, rest.size())))
     into.add(leaves_.keys().view(pairs.key(place)), pairs.value(place));
 }

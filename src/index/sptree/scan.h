@@ -1,7 +1,6 @@
 // Ordered iteration: leaf by leaf, each as it was at one moment, in the order of leaf_orders.h.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -31,64 +30,60 @@ class Scans {
   using NodeBounds = Bounds<K>;
   using Order = LeafOrder<K>;
 
-  struct ScanBatch;
+  /// The pairs of some leaves and their write buffers.
+  using ScanBatch = Batch<K, (Codec<K>::kInline ? 2 : 1) * kLeafPairs + kBufferPairs>;
+
+  /// Where the range of a node ends, and the node that begins there, as Mnode has them.
+  struct End {
+    typename Node::High high;
+    Node* next;
+  };
+
+  bool read_leaves(ScanBatch& batch, K& position, unsigned wanted) const;
   bool read_batch(ScanBatch& batch, K& position, std::size_t limit) const;
-  void prefetch_after(const Node& node, std::size_t read) const;
 
   const Parts<K>& parts_;
   const Search<K> search_;
 };
 
-/// The pairs of one leaf and its write buffer.
+/// Adds pairs with key >= position, until there are `wanted` or almost, and moves `position` to
+/// where the first leaf begins that was not looked at. False if there is none.
 template <class K>
-struct Scans<K>::ScanBatch : Batch<K, kLeafPairs + kBufferPairs> {
-  std::size_t read = 0;  ///< pairs of all batches so far
-
-  /// How many pairs to read next. A scan says nothing of its end before it is there, so it is taken
-  /// to go on for about as long as it has: leaves beyond the end are read in vain.
-  std::size_t worth_reading() const {
-    constexpr std::size_t kMin = 32;
-    return read == 0 ? kLeafPairs : std::max(kMin, read);
+bool Scans<K>::read_leaves(ScanBatch& batch, K& position, unsigned wanted) const {
+  Node* node = parts_.top.locate(position);
+  parts_.leaf_orders.prefetch(*node);  // at the same time as the node
+  for (bool first = true;; first = false) {
+    Order order;
+    const unsigned before = batch.added();
+    const End end = search_.read_from(node, position, [&](const Node& at) {
+      if (first) prefetch_pairs(*at.leaf());
+      batch.truncate(before);
+      parts_.leaf_orders.collect(at, position, wanted - before, order, batch);
+      // Under the version: then it begins where this one ends.
+      return End{at.high.load(std::memory_order_acquire), parts_.nodes.next_of(at)};
+    });
+    parts_.leaf_orders.keep_order(order);
+    if (NodeBounds::is_open(end.high)) return false;
+    if (batch.added() == wanted) return true;
+    position = NodeBounds::after(end.high);
+    batch.require_below(parts_.pool, position);
+    // Without a next node cold leaves follow, which another search makes warm.
+    if (batch.added() + 1 == wanted || end.next == nullptr) return true;
+    node = end.next;
   }
-};
-
-/// Prefetches the lines of the next node that the scan will need. A scan that has shown few pairs
-/// may end before it comes there, and then the leaf is not worth its lines.
-template <class K>
-void Scans<K>::prefetch_after(const Node& node, std::size_t read) const {
-  constexpr std::size_t kFew = 48;
-  const Node* next = parts_.nodes.next_of(node);
-  if (next == nullptr || (read >= kFew && read <= kLeafPairs / 2)) return;
-  parts_.leaf_orders.prefetch(*next);
-  prefetch_pairs(*next->leaf());
 }
 
-/// As scan_by_batches() wants it: what there is in the leaf of a position.
+/// As scan_by_batches() wants it.
 template <class K>
 bool Scans<K>::read_batch(ScanBatch& batch, K& position, std::size_t limit) const {
   const epoch::Guard guard;
-  Order order;
-  Node* const start = parts_.top.locate(position);
-  parts_.leaf_orders.prefetch(*start);  // at the same time as the node
-  const std::size_t most = std::min(limit, batch.worth_reading());
-  const auto high = search_.read_from(start, position, [&](const Node& node) {
-    // One more, with which the next batch begins.
-    parts_.leaf_orders.collect(node, position, most + 1, order, batch);
-    return node.high.load(std::memory_order_acquire);
-  });
-  batch.copy_pairs(parts_.pool, parts_.leaves.values(), most);
-  parts_.leaf_orders.keep_order(order);
+  const unsigned count = batch.worth_reading(limit);
+  batch.clear();
+  const bool more = read_leaves(batch, position, count + 1);
+  batch.copy_pairs(parts_.pool, parts_.leaves.values(), count);
   parts_.pool.require_usable();  // what was read may have been there before a sync failed
-  batch.read += batch.size();
-  if (!batch.complete()) {
-    position = batch.next_key();
-  } else if (!NodeBounds::is_open(high)) {
-    position = NodeBounds::after(high);
-    batch.require_below(parts_.pool, position);
-    if (batch.size() < limit) prefetch_after(*order.node, batch.read);
-  } else {
-    return false;
-  }
+  if (batch.complete()) return more;
+  position = batch.next_key();
   return true;
 }
 

@@ -28,7 +28,7 @@ class SpTreeScan : public testing::Test {
 using KeyTypes = ::testing::Types<std::uint64_t, std::string>;
 TYPED_TEST_SUITE(SpTreeScan, KeyTypes);
 
-TYPED_TEST(SpTreeScan, AnOrderIsKeptUntilTheLeafChanges) {
+TYPED_TEST(SpTreeScan, AnOrderIsCarriedOverByWriters) {
   for (const std::uint64_t buffers : kScanBudgets) {
     ScanTree<TypeParam> tree(buffers);
     std::map<TypeParam, std::uint64_t> model;
@@ -40,15 +40,62 @@ TYPED_TEST(SpTreeScan, AnOrderIsKeptUntilTheLeafChanges) {
     EXPECT_TRUE(tree->order_kept(key(0))) << "a scan changes nothing";
 
     tree->put(key(7), model[key(7)] = 7);
-    EXPECT_FALSE(tree->order_kept(key(0))) << "an insert";
-    this->scan_all(tree, model);
+    EXPECT_TRUE(tree->order_kept(key(0))) << "an insert";
+    tree.expect_sound();
     tree->put(key(7), model[key(7)] = 8);
-    EXPECT_FALSE(tree->order_kept(key(0))) << "an update";
-    this->scan_all(tree, model);
+    EXPECT_TRUE(tree->order_kept(key(0))) << "an update";
     tree->erase(key(8));
     model.erase(key(8));
-    EXPECT_FALSE(tree->order_kept(key(0))) << "an erase";
+    EXPECT_TRUE(tree->order_kept(key(0))) << "an erase";
+    tree->erase(key(7));  // of the leaf, or of the buffer
+    model.erase(key(7));
+    EXPECT_FALSE(tree->erase(key(7)));
+    EXPECT_FALSE(tree->insert(key(2), 0));
+    EXPECT_FALSE(tree->update(key(7), 0));
+    EXPECT_TRUE(tree->order_kept(key(0))) << "writes that change nothing";
+    tree.expect_sound();
     this->scan_all(tree, model);
+  }
+}
+
+// As many changes as an order can follow, and more, of all kinds, between two scans.
+TYPED_TEST(SpTreeScan, ChangesBetweenTwoScansComeTogether) {
+  for (const std::uint64_t buffers : kScanBudgets) {
+    ScanTree<TypeParam> tree(buffers);
+    std::map<TypeParam, std::uint64_t> model;
+    for (std::uint64_t i = 0; i < 60; ++i) tree->put(this->key(8 * i), model[this->key(8 * i)] = i);
+    for (unsigned changes = 1; changes < 2 * Places::kMaxFresh; ++changes) {
+      this->scan_all(tree, model);
+      for (unsigned i = 0; i < changes; ++i) {
+        const TypeParam key = this->key((changes * 131 + i * 37) % 480);
+        if (model.contains(key)) {
+          tree->erase(key);
+          model.erase(key);
+        } else if (model.size() < kLeafPairs - 10) {
+          tree->put(key, model[key] = i);
+        }
+        if (i % 8 == 7) tree.expect_sound();
+      }
+    }
+    this->scan_all(tree, model);
+  }
+}
+
+// Erases merge neighbours under the lock under which they have carried the order over.
+TYPED_TEST(SpTreeScan, AnEraseThatMergesOutdatesTheOrder) {
+  for (const std::uint64_t buffers : kScanBudgets) {
+    ScanTree<TypeParam> tree(buffers);
+    std::map<TypeParam, std::uint64_t> model;
+    const auto put = [&](std::uint64_t i) { tree->put(this->key(i), model[this->key(i)] = i); };
+    for (std::uint64_t i = 0; i < 3 * kLeafPairs; ++i) put(i * 37 % (3 * kLeafPairs));
+    const std::uint64_t leaves = tree->stats().leaves;
+    ASSERT_GT(leaves, 2u);
+    for (std::uint64_t i = 0; i < 3 * kLeafPairs - 8; ++i) {
+      expect_scan(tree, model, TypeParam{}, model.size() + 1);
+      tree->erase(model.begin()->first);
+      model.erase(model.begin());
+    }
+    EXPECT_LT(tree->stats().leaves, leaves);
     tree.expect_sound();
   }
 }

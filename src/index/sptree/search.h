@@ -142,12 +142,14 @@ void Search<K>::prefetch_by_hint(Key key, Hash16 hash) const {
   if (const Node* node = parts_.hints.of(key)) prefetch_node(node, hash);
 }
 
-/// Asks for the lines of a node that a write needs, and of the buffer that the node has unless
-/// something kept it from getting that one. Reads nothing: there may be no node any more.
+/// Asks for the lines of a node that a write needs, for its order, and for the buffer that the node
+/// has unless something kept it from getting that one. Reads nothing of the node: there may be none
+/// any more.
 template <class K>
 void Search<K>::prefetch_node(const Node* node, Hash16 hash) const {
   __builtin_prefetch(node, 1);
   node->prefetch_fingerprints(hash);
+  parts_.leaf_orders.prefetch(*node);  // a write carries it over
   if (const std::uint32_t number = parts_.buffers.preferred_number(*node))
     parts_.buffers.prefetch(number);
 }

@@ -348,6 +348,7 @@ void Structure<K>::merge_with_next(Node& node) {
     pm::on_step("sptree: a neighbour grew before it was locked");
     return;
   }
+  parts_.leaf_orders.outdate(node);  // the erase that led here has carried it over
   // The chains must end first: they name slots and keys, which change with the range.
   if (!parts_.buffers.merge(node) || !parts_.buffers.merge(*right_node)) return;
   if (!unlink(*right_node)) return;  // merging can wait

@@ -120,16 +120,17 @@ template <class K>
     const LockedNode<K> node = search().lock(key, hash, mode != Mode::update);
     const Found found = parts_.buffers.find(*node, key, hash);
     if (found.present()) {
-      if (mode == Mode::insert || !value_is(found, expected)) return false;
+      if (mode == Mode::insert || !value_is(found, expected)) return leave(*node);
       if (found.buffered >= 0 && !parts_.buffers.can_grow(*parts_.buffers.of(*node))) {
         if (!parts_.buffers.merge(*node)) structure_.split(*node, key);
         parts_.buffers.shed(*node);
         continue;
       }
+      parts_.leaf_orders.unchanged(*node);
       replace(*node, found, value);
       return true;
     }
-    if (mode == Mode::update) return false;
+    if (mode == Mode::update) return leave(*node);
     if (add(*node, key, value, hash)) return true;
     structure_.split(*node, key);
   }
@@ -142,9 +143,12 @@ bool WordTree<K>::add(Node& node, Key key, NewValue value, Hash16 hash) {
   const unsigned slot = buffer != nullptr ? 0 : parts_.buffers.free_slot_of(node, hash);
   if (slot == kLeafPairs || (buffer == nullptr && !parts_.buffers.leaf_may_take(node)))
     return false;
-  // Counted before the stores: an atomic addition waits for those that came before it, and they go
-  // to lines that are in no cache.
+  // A full buffer is merged: then many pairs get other places.
+  const bool alone = buffer == nullptr || !buffer->full();
+  // Counted and carried over before the stores: an atomic addition waits for those that came before
+  // it, and they go to lines that are in no cache.
   parts_.leaves.count_pairs(1);
+  if (alone) parts_.leaf_orders.added(node, buffer != nullptr ? kLeafPairs + buffer->size() : slot);
   bool added = true;
   try {
     if (buffer != nullptr) {
@@ -154,11 +158,14 @@ bool WordTree<K>::add(Node& node, Key key, NewValue value, Hash16 hash) {
       node.add(slot, hash);
     }
   } catch (...) {
+    parts_.leaf_orders.outdate(node);
     parts_.leaves.count_pairs(-1);
     throw;
   }
-  if (!added) parts_.leaves.count_pairs(-1);
-  return added;
+  if (added) return true;
+  parts_.leaf_orders.outdate(node);
+  parts_.leaves.count_pairs(-1);
+  return false;
 }
 
 template <class K>
@@ -176,18 +183,26 @@ template <class K>
   const auto slot = static_cast<unsigned>(found.slot);
   parts_.leaves.count_pairs(-1);  // before the stores, as in add()
   try {
-    if (found.slot < 0)
-      return parts_.buffers.remove(*parts_.buffers.of(node), static_cast<unsigned>(found.buffered));
+    if (found.slot < 0) return remove_buffered(node, static_cast<unsigned>(found.buffered));
     auto* const buffer = parts_.buffers.for_change(node);
+    parts_.leaf_orders.removed(node, slot);
     const bool done =
         buffer != nullptr && !buffer->full() && parts_.buffers.add_tombstone(node, *buffer, slot);
     if (done) return;
     parts_.leaves.remove(*node.leaf(), slot);
     node.remove(slot);
   } catch (...) {
+    parts_.leaf_orders.outdate(node);
     parts_.leaves.count_pairs(1);
     throw;
   }
+}
+
+template <class K>
+void WordTree<K>::remove_buffered(Node& node, unsigned i) {
+  auto& buffer = *parts_.buffers.of(node);
+  parts_.leaf_orders.filled(node, kLeafPairs + i, kLeafPairs + buffer.size() - 1);
+  parts_.buffers.remove(buffer, i);
 }
 
 /// Keeps the filter selective: erased keys stay in it, and a fresh filter has at most kBitsPerKey
@@ -213,7 +228,7 @@ bool WordTree<K>::erase(Key key, const NewValue* expected) {
     __builtin_prefetch(&node->fingerprints[0], 1);
     __builtin_prefetch(&node->fingerprints[kLeafPairs / 2], 1);
     const Found found = parts_.buffers.find(*node, key, hash);
-    if (!found.present() || !value_is(found, expected)) return false;
+    if (!found.present() || !value_is(found, expected)) return leave(*node);
     // If its pairs have slots, merging needs no space; else the erasure needs none (B4).
     if (found.buffered >= 0 && !parts_.buffers.can_grow(*parts_.buffers.of(*node)) &&
         parts_.buffers.merge(*node)) {

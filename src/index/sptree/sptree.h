@@ -128,6 +128,12 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   bool add(Node& node, Key key, NewValue value, Hash16 hash);
   void replace(Node& node, const Found& found, NewValue value);
   void remove(Node& node, const Found& found);
+  void remove_buffered(Node& node, unsigned i);
+  /// Leaves a locked node as it is. Returns false.
+  bool leave(const Node& node) const {
+    parts_.leaf_orders.unchanged(node);
+    return false;
+  }
   void shed_stale_filter(Node& node);
   void back_up(Key low, pm::Offset leaf) noexcept;
   template <class Visit>
