@@ -18,7 +18,6 @@ from bug import (
     drop,
     drop_part,
     store_for_publish,
-    swap_part,
 )
 
 BUGS = [
@@ -149,18 +148,11 @@ BUGS = [
         "if (!keys_.sound(word) || keys_.view(word) != Key(low))",
         NB_RESUME_UNIT,
     ),
-    drop(
-        "nbtree: a signpost that leads back is followed",
-        NB_COLD,
-        "if (!sound)",
-        NB_RESUME_UNIT,
-    ),
-    swap_part(
+    Bug(
         "nbtree: signposts are not asked, and the list is followed",
         NB_COLD,
-        "Anchor* nearer = by_signpost",
-        "by_signpost(*at, key, strictly_below)",
-        "nullptr",
+        "Anchor* nearer = by_signpost(",
+        "Anchor* nearer = {planted} ? nullptr : by_signpost(",
         NB_RESUME_UNIT,
     ),
     drop(

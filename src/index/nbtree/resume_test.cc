@@ -252,10 +252,15 @@ NumberMap churn(NumberTree& tree, std::mt19937_64& random) {
 TEST(NbTreeSignposts, FollowSplitsAndJoins) {
   NumberTree tree;
   std::mt19937_64 random(6);
-  const NumberMap numbers = churn(tree, random);
-  tree->size();  // all positions are known
+  NumberMap numbers = churn(tree, random);
+  tree->size();  // all positions are known, and no signpost is stale
   EXPECT_GT(tree.signposts().size(), 5u);
   EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be());
+  while (numbers.size() > 100 * kCapacity) {
+    EXPECT_TRUE(tree->erase(numbers.begin()->first));
+    numbers.erase(numbers.begin());
+  }
+  EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be()) << "after joins";
   tree.reopen_cold();
   EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be()) << "they are in PM";
   expect_numbers(tree, numbers);
@@ -392,6 +397,28 @@ TEST(NbTreeResume, GivesNoPlaceOfAnAnchorTwice) {
     }
     expect_numbers(tree, numbers);
   }
+}
+
+std::size_t pages_of_anchors(NumberTree& tree) {
+  std::size_t count = 0;
+  for (const Stripe& stripe : tree.root().stripes) {
+    for (pm::Offset at = stripe.anchors; at != pm::kNull; ++count)
+      at = tree.core().at<AnchorPage>(at)->next;
+  }
+  return count;
+}
+
+TEST(NbTreeResume, TakesFreePlacesOfAnchorsAgain) {
+  NumberTree tree;
+  std::mt19937_64 random(12);
+  const NumberMap numbers = fill(tree, 700 * kCapacity, random);
+  const std::size_t pages = pages_of_anchors(tree);
+  EXPECT_GT(pages, 5u);
+  for (const auto& [key, value] : numbers) EXPECT_TRUE(tree->erase(key));
+  tree.reopen();
+  tree->size();  // all places are known
+  fill(tree, 600 * kCapacity, random);
+  EXPECT_LE(pages_of_anchors(tree), pages + 2) << "in each stripe that was used one may be begun";
 }
 
 }  // namespace
