@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `perdix-bench figure ordered` and `figure sptree` as a user would, with small indexes.
+"""Runs `perdix-bench figure ordered`, `sptree` and `opening` as a user would, with small indexes.
 
 bench/tests/others_test.py PATH_OF_PERDIX_BENCH [unittest arguments]
 """
@@ -67,6 +67,25 @@ class SpTree(RunOnce, unittest.TestCase):
                 self.assertGreater(row["stored of a pair"], 8)
                 if row["system"] == "fastfair":
                     self.assertEqual(row["times fastfair"], 1)
+
+
+class Opening(RunOnce, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.run_once(Program(BENCH, "figure", "opening"), "--systems", "nbtree,cceh,btree_map",
+                     "--pairs", "3000,9000")
+
+    def test_each_size_of_what_survives(self):
+        self.assertEqual(self.report["wrong"], 0)
+        rows = {(row["group"], row["system"]): row
+                for row in self.report["figures"]["opening"]["rows"]}
+        groups = ("3,000 pairs", "9,000 pairs")
+        self.assertEqual(set(rows), {(g, name) for g in groups for name in ("nbtree", "cceh")})
+        for (group, name), row in rows.items():
+            self.assertGreater(row["first answer"], 0)
+            self.assertGreaterEqual(row["all back"], row["first answer"])
+            expected = row["first answer"] / rows[groups[0], name]["first answer"]
+            self.assertAlmostEqual(row["times first"], expected, delta=1e-9 * expected)
 
 
 if __name__ == "__main__":

@@ -132,6 +132,7 @@ ELIM_STRAIGHT_UNIT = (
     unit("src/index/elimda/elimda_straight_test", "*ElimDaStraight*:ElimDaFullPool*"),
 )
 ELIM_GROWING = ("elimda+growing:bytes:bytes", "elimda+growing")
+NB_RESUME_UNIT = (unit("src/index/nbtree/nbtree_test", "NbTreeResume*:NbTreeSignposts*"),)
 ELIM_MORE_UNIT = (unit("src/index/elimda/elimda_more_logs_test", "*"),)
 ELIM_PARTS_UNIT = (unit("src/index/elimda/elimda_parts_test", "ElimDa*"),)
 ELIM_READS_UNIT = (unit("tests/linearizability/elimda_lookups_test", "ElimDaReads*"),)
@@ -259,7 +260,7 @@ NB_LEDGER = "src/index/nbtree/ledger.cc"
 NB_PAIRS = "src/index/nbtree/pair_writer.cc"
 NB_PAIRS_H = "src/index/nbtree/pair_writer.h"
 NB_UNRESOLVED = "src/index/nbtree/unresolved_blocks.h"
-NB_RECOVERY = "src/index/nbtree/recovery.h"
+NB_OWNED = "src/index/nbtree/owned.h"
 NB_COLD = "src/index/nbtree/cold_leaves.cc"
 NB_RESUME = "src/index/nbtree/resumer.cc"
 NB_SCAN = "src/index/nbtree/leaf_scanner.cc"

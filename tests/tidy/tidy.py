@@ -30,6 +30,7 @@ LAYERS = {
     "wal": "util pm epoch alloc pool",
     "index/common": "util pm epoch art alloc pool wal",
     "index/sptree": "util pm epoch art alloc pool wal index/common index/fastfair",
+    "index/nbtree": "util pm epoch art alloc pool wal index/common index/fastfair",
     "index/elf_table": "util pm epoch alloc pool index/common index/fastfair index/elf",
     "index/*": "util pm epoch art alloc pool wal index/common",
     "tips": "util pm epoch art alloc pool wal",

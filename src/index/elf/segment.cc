@@ -4,6 +4,7 @@
 #include <bit>
 #include <string_view>
 
+#include "index/common/hash_seed.h"
 #include "index/elf/dead_rows.h"
 #include "pool/checked.h"
 
@@ -66,6 +67,7 @@ void Segment::prepare() {
   const std::lock_guard lock(preparing_);
   if (ready_.load(std::memory_order_relaxed)) return;
   table_ = std::make_unique<std::atomic<std::uint16_t>[]>(places_);
+  hash_.emplace(draw_hash_seed());
   for (std::uint32_t i = 0; i < visible(); ++i) enter(i);
   ready_.store(true, std::memory_order_release);
 }
@@ -78,7 +80,7 @@ void Segment::enter(std::uint32_t i) {
 
 std::uint32_t Segment::place_of(const std::uint32_t* values) const {
   const std::string_view bytes(reinterpret_cast<const char*>(values), dimensions_ * sizeof *values);
-  return static_cast<std::uint32_t>(hash_(bytes)) & (places_ - 1);
+  return static_cast<std::uint32_t>((*hash_)(bytes)) & (places_ - 1);
 }
 
 }  // namespace perdix::detail::index::elf

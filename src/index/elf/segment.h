@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 
-#include "index/common/hash_seed.h"
 #include "index/elf/layout.h"
 #include "index/elf/node.h"
 #include "index/elf/shape.h"
@@ -81,7 +81,6 @@ class Segment {
   const std::uint64_t first_;
   const std::uint32_t dimensions_;
   const std::uint32_t capacity_;
-  const util::SeededHash hash_{draw_hash_seed()};
   const std::uint32_t places_;  // of the hash table: a power of two, at least twice the capacity
   SegmentLayout* layout_;
   std::uint64_t* dead_;
@@ -90,6 +89,7 @@ class Segment {
 
   std::mutex preparing_;
   std::atomic<bool> ready_{false};
+  std::optional<util::SeededHash> hash_;  // with the table: a seed costs more than all else here
   std::unique_ptr<std::atomic<std::uint16_t>[]> table_;  // row number + 1, or 0; linear probing
 };
 

@@ -1,10 +1,11 @@
-// Verification of every invariant that layout.h (N1-N8) and leaf.h state. First all leaves become
+// Verification of every invariant that layout.h (N1-N9) and leaf.h state. First all leaves become
 // warm.
 //
 // No other thread changes the index meanwhile.
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include <perdix/types.h>
@@ -36,6 +37,7 @@ class TreeCheck {
   using Keys = Codec<K>;
   using Layout = EntryLayout<K>;
 
+  void check_signposts(CheckReport& report) const;
   void check_leaf(const Position<K>& at, CheckReport& report) const;
   void check_entries(const Position<K>& at, const Leaf<K>& leaf, CheckReport& report) const;
 
@@ -126,11 +128,23 @@ void TreeCheck<K>::check_leaf(const Position<K>& at, CheckReport& report) const 
                   "block {:#x}: DRAM and PM disagree on the low bound", offset);
 }
 
+/// Checks the tree of the signposts by itself (N9).
+template <class K>
+void TreeCheck<K>::check_signposts(CheckReport& report) const {
+  Problems problems(report);
+  const auto* tree = upkeep_.signposts.tree();
+  if (tree == nullptr) return;
+  for (const std::string& problem : tree->check().problems)
+    problems.expect(false, "signposts: {}", problem);
+}
+
 template <class K>
 CheckReport TreeCheck<K>::check() const {
   upkeep_.resumer.require_resumed();
+  upkeep_.signposts.finish();
   CheckReport report;
   Problems problems(report);
+  check_signposts(report);
   const epoch::Guard guard;
   const unsigned occupied = upkeep_.ledger.occupied(Ledger::Purpose::operation) +
                             upkeep_.ledger.occupied(Ledger::Purpose::modification);

@@ -7,25 +7,114 @@
 
 namespace perdix::detail::index::nbtree {
 
-/// Makes a leaf warm that was cold before that position. Null if it has been joined with its
-/// neighbour in the meantime. The caller holds a guard.
 template <class K>
-Leaf<K>* ColdLeaves<K>::warm(Position<K>& at, Position<K>* next) {
-  Block& block = checked_block(pool(), at.anchor());
-  const pm::Offset following = next == nullptr ? pm::kNull : pool().offset(&next->anchor());
-  if (pm::load(block.next) != following && is_cold(at.leaf.load()))
-    pool::throw_corrupt(pool(), "a successor", pool().offset(&block));
-  prefetch_cold(next);
-  Leaf<K>* leaf = memory_.new_leaf(pool().offset(&block), capacity_of(block), next);
-  Leaf<K>* there = nullptr;
+Position<K>* ColdLeaves<K>::approach(Position<K>& from, Key key, bool strictly_below) {
+  const auto reached = [&](Key low) { return strictly_below ? low < key : !(key < low); };
+  for (Position<K>* at = &from;;) {
+    Leaf<K>* cold = at->leaf.load(std::memory_order_seq_cst);
+    if (!is_cold(cold)) return at;
+    Position<K>* next = next_of_cold(cold);
+    if (next != nullptr && reached(next->low())) {
+      at = next;
+      continue;
+    }
+    Anchor* nearer = by_signpost(*at, key, strictly_below);
+    if (nearer == nullptr) {
+      const pm::Offset offset = pm::load(checked_block(pool(), at->anchor()).next);
+      if (offset == offset_of(next)) return at;
+      nearer = successor(*at, cold, offset);
+      if (nearer == nullptr) continue;  // it is cold no more, or another position is known
+      if (!reached(keys_.view(pm::load(nearer->low)))) return at;
+    }
+    make_known(*at, cold, *nearer);
+  }
+}
+
+/// The anchor that follows a position in the list, where a cold range begins. Null if the position
+/// has changed meanwhile. Throws corrupt if it lies elsewhere, so that a damaged list cannot lead
+/// round in a circle.
+template <class K>
+Anchor* ColdLeaves<K>::successor(const Position<K>& at, Leaf<K>* cold, pm::Offset offset) const {
+  const Position<K>* next = next_of_cold(cold);
+  const bool there = offset != pm::kNull;
+  Anchor* const anchor = there ? &checked_anchor(pool(), offset) : nullptr;
+  const auto between = [&](Key low) {
+    return at.low() < low && (next == nullptr || low < next->low());
+  };
+  const bool sound =
+      there && pm::load(anchor->block) != pm::kNull && between(keys_.view(pm::load(anchor->low)));
+  if (at.leaf.load(std::memory_order_seq_cst) != cold) return nullptr;
+  if (!sound) pool::throw_corrupt(pool(), "a successor", pool().offset(&at.anchor()));
+  return anchor;
+}
+
+/// An anchor in the cold range behind a position, not beyond the key, by the last signpost that is
+/// believed. Null if there is none.
+template <class K>
+Anchor* ColdLeaves<K>::by_signpost(const Position<K>& at, Key key, bool strictly_below) const {
+  auto signpost = signposts_.last(key, strictly_below);
+  for (; signpost && at.low() < Key(signpost->first);
+       signpost = signposts_.last(signpost->first, true)) {
+    const auto& [low, offset] = *signpost;
+    const Anchor* const place = ledger_.place_at(offset);
+    if (place == nullptr) continue;
+    if (ledger_.unresolved(Ledger::Purpose::modification).names(offset | kAnchorTag)) continue;
+    // The place may belong to another leaf, and the blob of its bound may be freed while it is
+    // read. So it is looked at before and after.
+    if (pm::load(place->block) == pm::kNull) continue;
+    const Word word = pm::load(place->low);
+    if (!keys_.sound(word) || keys_.view(word) != Key(low)) continue;
+    if (pm::load(place->block) != pm::kNull && pm::load(place->low) == word)
+      return pool().template at<Anchor>(offset);
+  }
+  return nullptr;
+}
+
+/// Puts the position of an anchor behind a cold one, unless another thread has changed that.
+template <class K>
+void ColdLeaves<K>::make_known(Position<K>& at, Leaf<K>* cold, Anchor& anchor) {
+  Request<K>* const request = writer_.prepare();
+  Position<K>* known = nullptr;
   try {
-    there = warm_as(at, *leaf);
+    known = memory_.new_position(anchor, keys_.view(pm::load(anchor.low)),
+                                 cold_before(next_of_cold(cold)));
   } catch (...) {
-    memory_.release(leaf);
+    writer_.take_back(request);
     throw;
   }
-  if (there != leaf) memory_.release(leaf);
-  return there;
+  pm::on_step("nbtree: make a position known");
+  if (at.leaf.compare_exchange_strong(cold, cold_before(known)))
+    return writer_.submit(request, *known, kAdd);
+  pm::on_step("nbtree: another position became known meanwhile");
+  memory_.release(known);
+  writer_.take_back(request);
+}
+
+/// Makes a leaf warm. Null if it has been joined with its neighbour in the meantime. The caller
+/// holds a guard.
+template <class K>
+Leaf<K>* ColdLeaves<K>::warm(Position<K>& at, Leaf<K>* cold) {
+  for (; is_cold(cold); cold = at.leaf.load(std::memory_order_seq_cst)) {
+    Position<K>* const next = next_of_cold(cold);
+    Block& block = checked_block(pool(), at.anchor());
+    if (const pm::Offset following = pm::load(block.next); following != offset_of(next)) {
+      Anchor* const anchor = successor(at, cold, following);
+      if (anchor != nullptr) make_known(at, cold, *anchor);
+      continue;
+    }
+    prefetch_cold(next);
+    Leaf<K>* const leaf = memory_.new_leaf(pool().offset(&block), capacity_of(block), next);
+    Leaf<K>* there = nullptr;
+    try {
+      there = warm_as(at, *leaf);
+    } catch (...) {
+      memory_.release(leaf);
+      throw;
+    }
+    if (there != leaf) memory_.release(leaf);
+    return there;
+  }
+  return cold;
 }
 
 /// Makes this the leaf of a position where it is cold, if it comes first. Returns the one that did.
@@ -44,6 +133,10 @@ Leaf<K>* ColdLeaves<K>::warm_as(Position<K>& at, Leaf<K>& leaf) {
   const Key low = at.low();
   const BlockScan found = scan_block<K>(keys_, low, words);
   decide_in_flight(block, words, found);
+  UnresolvedBlocks& modified = ledger_.unresolved(Ledger::Purpose::modification);
+  if (!modified.empty())
+    modified.template reached_leaf<K>(pool().offset(&at.anchor()), pm::load(at.anchor().low),
+                                      pool().offset(&block));
   std::int64_t blob_bytes = 0;
   UnresolvedBlocks& unresolved = ledger_.unresolved(Ledger::Purpose::operation);
   for (std::uint64_t left = entries_.all_inline() ? 0 : found.counts; left != 0; left &= left - 1) {

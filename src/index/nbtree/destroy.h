@@ -27,9 +27,7 @@ void reach_all(pool::PoolCore& pool, const ValueCodec& values, const Root& root,
     const View<K> low = keys.view(pm::load(anchor.low));
     if (previous && !(*previous < low)) pool::throw_corrupt(pool, "an anchor", offset);
     previous = low;
-    blocks.reached(offset | kAnchorTag);
-    blocks.reached(pool.offset(&block));
-    blocks.reached_key<K>(pm::load(anchor.low));
+    blocks.reached_leaf<K>(offset, pm::load(anchor.low), pool.offset(&block));
     for (std::uint64_t left = scan_block<K>(keys, low, words_of(block)).counts; left != 0;
          left &= left - 1) {
       const Entry& entry = block.entries[std::countr_zero(left)];

@@ -23,6 +23,8 @@
 //   or has been unlinked, when the pool was left. Opening frees these, or sees to it.
 //   N8. An anchor is in the root or in a page of anchors, where a place with `block` 0 is free. One
 //   that is not free is in the list, or named in the ledger (with kAnchorTag).
+//   N9. `signposts` is the root word of a FAST&FAIR tree, or 0. The tree leads from low bounds to
+//   places of anchors, of which it has some. What it says may be out of date (signposts.h).
 #pragma once
 
 #include <array>
@@ -101,7 +103,7 @@ struct Page {
   std::array<pm::Offset, 62> retired;
 };
 
-/// Anchors side by side, so that opening finds all of them without visiting the leaves.
+/// Anchors side by side.
 struct AnchorPage {
   static constexpr std::uint64_t kMagic = 0x3143'4e41'5042'4e50;  // "PNBPANC1"
   std::uint64_t magic;
@@ -123,9 +125,10 @@ inline constexpr unsigned kMaxRegions = 4;
 
 /// Where everything else is found.
 struct Root {
-  std::uint64_t magic;  ///< kRootMagic, constant
-  pm::Offset first;     ///< N1; the commit word of a drop's steps
-  std::array<std::uint64_t, 6> reserved;
+  std::uint64_t magic;   ///< kRootMagic, constant
+  pm::Offset first;      ///< N1; the commit word of a drop's steps
+  pm::Offset signposts;  ///< N9; 0 until the tree is first opened
+  std::array<std::uint64_t, 5> reserved;
   std::array<Anchor, kMaxRegions> anchors;  ///< the first anchor of each region of keys
   std::array<Stripe, kStripes> stripes;
 };
@@ -140,7 +143,7 @@ static_assert(offsetof(Stripe, anchors) == 40 && offsetof(Stripe, retired) == 48
 static_assert(sizeof(Page) == 512 && offsetof(Page, retired) == 16);
 static_assert(sizeof(AnchorPage) == 1024 && offsetof(AnchorPage, anchors) == 16);
 static_assert(sizeof(Root) == 128 + kStripes * sizeof(Stripe) && offsetof(Root, stripes) == 128);
-static_assert(offsetof(Root, anchors) == 64);
+static_assert(offsetof(Root, signposts) == 16 && offsetof(Root, anchors) == 64);
 static_assert(std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<Entry> &&
               std::has_unique_object_representations_v<Anchor> &&

@@ -18,11 +18,11 @@
 //   What becomes of it is decided once. Either all entries are frozen and an SMO replaces it, or
 //   its left neighbour absorbs it. A thread that needs the leaf completes that step.
 //   5. A Position without a leaf was joined with the one at its left. Where the leaf is cold, the
-//   block is as a crash or a close has left it, and so are the positions around it: no thread
-//   changes them before the leaf is warm (cold_leaves.h).
+//   block is as a crash or a close has left it, and so is what follows in the list up to the next
+//   position that is known: no thread changes that before the leaf is warm (cold_leaves.h).
 //   6. A grace period after a Position was joined, the place of its anchor is free and may become
 //   that of another one. So a thread may read the anchor, and `low` of integers, only if under its
-//   present guard it has seen a leaf at the position, or a leaf whose `next` is the position.
+//   present guard it has seen a leaf at the position, warm or cold, or one that leads to it.
 #pragma once
 
 #include <array>
@@ -104,7 +104,8 @@ class Position {
   [[no_unique_address]] std::conditional_t<kHasLow, View<K>, Nothing> low_{};
 };
 
-/// What a position has in place of its leaf while that is cold: the next position, marked.
+/// What a position has in place of its leaf while that is cold: the next position that is known,
+/// marked.
 template <class K>
 Leaf<K>* cold_before(Position<K>* next) {
   return reinterpret_cast<Leaf<K>*>(reinterpret_cast<std::uintptr_t>(next) | 1);

@@ -126,10 +126,10 @@ class PositionList {
   /// The first one, which is never joined with another one.
   Position<K>* first() const { return first_; }
 
-  /// Adds a position, whose leaf is cold, in `memory` and behind all others. No other thread uses
-  /// the list. Throws std::bad_alloc.
-  Position<K>& add_cold(void* memory, Anchor& anchor, View<K> low) {
-    auto* at = new (memory) Position<K>(anchor, memory_.own_bound(low), cold_before<K>(nullptr));
+  /// Adds a position, whose leaf is cold, behind all others. No other thread uses the list. Throws
+  /// std::bad_alloc.
+  Position<K>& add_cold(Anchor& anchor, View<K> low) {
+    Position<K>* at = memory_.new_position(anchor, low, cold_before<K>(nullptr));
     if (last_ == nullptr)
       first_ = at;
     else

@@ -44,13 +44,6 @@ bool is_place_in(pm::Offset offset, pm::Offset page) {
   return distance < sizeof(AnchorPage::anchors) && distance % sizeof(Anchor) == 0;
 }
 
-/// Whether one of these pages of anchors, ascending, has a place there.
-bool is_place(pm::Offset offset, const std::vector<pm::Offset>& pages) {
-  const auto after = std::upper_bound(pages.begin(), pages.end(), offset);
-  if (after == pages.begin()) return false;
-  return is_place_in(offset, *(after - 1));
-}
-
 /// Those of some addresses, ascending, that lie in a page.
 template <class T, std::size_t kSize>
 auto range_of(std::vector<T*>& addresses, std::array<T, kSize>& page) {
@@ -93,22 +86,19 @@ void Ledger::for_each_word(Stripe& stripe, Visit visit) const {
 
 Ledger::Ledger(pool::PoolCore& pool, Root& root)
     : pool_(pool), unresolved_{UnresolvedBlocks(pool.pm()), UnresolvedBlocks(pool.pm())} {
-  std::vector<pm::Offset> pages;
   for (unsigned i = 0; i < kStripes; ++i) {
     lanes_[i].stripe = &root.stripes[i];
-    learn(i, pages);
+    learn(i);
   }
-  std::sort(pages.begin(), pages.end());
   for (const UnresolvedBlocks& unresolved : unresolved_) {
     unresolved.for_each([&](pm::Offset name) {
-      if (names_anchor(name) && !is_place(name & ~kAnchorTag, pages))
-        pool::throw_corrupt(pool_, kPage, name);
+      if (names_anchor(name)) checked_place(name);
     });
   }
 }
 
-/// Finds out what a stripe has. Adds its pages of anchors.
-void Ledger::learn(std::size_t stripe, std::vector<pm::Offset>& pages) {
+/// Finds out what a stripe has, but for the pages of anchors, of which there are many.
+void Ledger::learn(std::size_t stripe) {
   Lane& lane = lanes_[stripe];
   UnresolvedBlocks& unresolved = unresolved_[index_of(purpose_of(stripe))];
   auto& claims = lane.stripe->claims;
@@ -131,13 +121,44 @@ void Ledger::learn(std::size_t stripe, std::vector<pm::Offset>& pages) {
   });
   lane.word_count = lane.words.size();
   for_each_page<Page>(pm::load(lane.stripe->pages), [&](Page&) { page_bytes_ += sizeof(Page); });
-  for_each_page<AnchorPage>(pm::load(lane.stripe->anchors), [&](AnchorPage& page) {
-    page_bytes_ += sizeof page;
-    pages.push_back(pool_.offset(&page));
-    for (Anchor& anchor : page.anchors) {
-      if (pm::load(anchor.block) == pm::kNull) lane.anchors.push_back(&anchor);
+  lane.unlearned = pm::load(lane.stripe->anchors);
+  if (lane.unlearned != pm::kNull) unlearned_.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Takes the free places of one page more. The caller holds the lane, which has one.
+void Ledger::learn_page(Lane& lane) {
+  AnchorPage& page = checked_page<AnchorPage>(pool_, lane.unlearned);
+  reserve_more(lane.anchors, page.anchors.size());
+  if (!lane.learned.insert(lane.unlearned).second)
+    pool::throw_corrupt(pool_, kPage, lane.unlearned);  // they lead round in a circle
+  for (Anchor& anchor : page.anchors) {
+    if (pm::load(anchor.block) == pm::kNull) lane.anchors.push_back(&anchor);
+  }
+  page_bytes_.fetch_add(sizeof page, std::memory_order_relaxed);
+  lane.unlearned = pm::load(page.next);
+  if (lane.unlearned != pm::kNull) return;
+  lane.learned = {};
+  unlearned_.fetch_sub(1, std::memory_order_release);
+}
+
+/// Takes the free places of some pages, unless another thread has the lane. Whether there are more.
+bool Ledger::learn_pages(Lane& lane) {
+  constexpr unsigned kAtOnce = 16;
+  const std::unique_lock lock(lane.lock, std::try_to_lock);
+  if (!lock) return false;
+  for (unsigned i = 0; i < kAtOnce && lane.unlearned != pm::kNull; ++i) learn_page(lane);
+  return lane.unlearned != pm::kNull;
+}
+
+void Ledger::learn_places() {
+  constexpr unsigned kRounds = 1000;  // other threads have a stripe for one operation, as a rule
+  util::Backoff backoff;
+  for (unsigned i = 0; i < kRounds && unlearned_.load(std::memory_order_acquire) != 0; ++i) {
+    for (Lane& lane : lanes_) {
+      while (learn_pages(lane)) continue;
     }
-  });
+    backoff.pause();
+  }
 }
 
 unsigned Ledger::occupied(Purpose purpose) const {
@@ -150,7 +171,7 @@ unsigned Ledger::occupied(Purpose purpose) const {
 void Ledger::resolve_all(Purpose purpose) {
   const auto free_unlinked = [&](bool anchors) {
     unresolved(purpose).for_each_unlinked([&](pm::Offset& word) {
-      if (names_anchor(pm::load(word)) == anchors) free_word(lanes_.back(), word);
+      if (names_anchor(pm::load(word)) == anchors) free_word(nullptr, word);
     });
   };
   // Places of anchors come before all blobs: what is not free can be read. The words can't be used
@@ -178,7 +199,7 @@ void Ledger::free_claims(Lane& lane, alloc::Session& session) {
   }
   session.commit_when(claims[0], kWholeWord, pm::kNull);  // may throw
   for (const pm::Offset& word : claims) {
-    if (const pm::Offset name = pm::load(word); names_anchor(name)) free_place(lane, name);
+    if (const pm::Offset name = pm::load(word); names_anchor(name)) free_place(&lane, name);
   }
   session.commit(pm::set_word(claims[0], pm::kNull));
 }
@@ -187,26 +208,35 @@ void Ledger::free_claims(Lane& lane, alloc::Session& session) {
 /// may be another's since it was looked at: so it is looked at again where it is followed.
 Anchor& Ledger::checked_place(pm::Offset name) const {
   const pm::Offset offset = name & ~kAnchorTag;
-  const pm::Offset page = pool_.allocator().small_block_at(offset);
-  if (page == pm::kNull) pool::throw_corrupt(pool_, kPage, offset);
-  checked_page<AnchorPage>(pool_, page);
-  if (!is_place_in(offset, page)) pool::throw_corrupt(pool_, kPage, offset);
-  return *pool_.at<Anchor>(offset);
+  Anchor* const place = place_at(offset);
+  if (place == nullptr) pool::throw_corrupt(pool_, kPage, offset);
+  return *place;
 }
 
-/// Makes the place of an anchor free, durably, and gives it to the lane, which has room for it.
-void Ledger::free_place(Lane& lane, pm::Offset name) {
+Anchor* Ledger::place_at(pm::Offset offset) const {
+  const pm::Offset page = pool_.allocator().small_block_at(offset);
+  if (page == pm::kNull || !is_place_in(offset, page) || !pool_.contains(page, sizeof(AnchorPage)))
+    return nullptr;
+  const bool marked = pm::load(pool_.at<AnchorPage>(page)->magic) == AnchorPage::kMagic;
+  return marked ? pool_.at<Anchor>(offset) : nullptr;
+}
+
+/// Makes the place of an anchor free, durably, and gives it to the lane, which has room for it; to
+/// none if that is null.
+void Ledger::free_place(Lane* lane, pm::Offset name) {
   Anchor& anchor = checked_place(name);
   if (pm::load(anchor.block) == pm::kNull) return;  // another thread has taken it
+  // Before the place is free: a thread that then finds it so in its page gives it to that stripe.
+  const bool all_learned = unlearned_.load(std::memory_order_acquire) == 0;
   // Durable before the word that names the place is free: if that came first, a crash would leave a
   // place that nothing names and no thread takes.
   pm().publish(anchor.block, pm::kNull);
-  lane.anchors.push_back(&anchor);
+  if (lane != nullptr && all_learned) lane->anchors.push_back(&anchor);
 }
 
 /// Frees what a word names. No reader is left: its grace period has passed, or, after a crash,
-/// the index has never led to it (resolve_all()).
-void Ledger::free_word(Lane& lane, pm::Offset& word) {
+/// the index has never led to it (resolve_all()). `lane`: as free_place() has it.
+void Ledger::free_word(Lane* lane, pm::Offset& word) {
   const pm::Offset name = pm::load(word);
   if (names_anchor(name)) {
     free_place(lane, name);
@@ -265,7 +295,7 @@ void Ledger::claim_and_free(Lane& lane, alloc::Session& session, const pm::Chang
 /// Frees what the first of some words name, at least that of one. Returns their number.
 unsigned Ledger::free_words(Lane& lane, std::span<pm::Offset* const> words) {
   if (!pm().commits_as_one() || names_anchor(pm::load(*words.front()))) {
-    free_word(lane, *words.front());
+    free_word(&lane, *words.front());
     return 1;
   }
   alloc::Session session = pool_.allocator().session();
@@ -338,13 +368,6 @@ void Ledger::add_anchors(Lane& lane) {
   reserve_more(lane.anchors, AnchorPage{}.anchors.size());
   auto& anchors = add_page<AnchorPage>(lane.stripe->anchors).anchors;
   for (std::size_t i = anchors.size(); i-- > 0;) lane.anchors.push_back(&anchors[i]);
-}
-
-void Ledger::for_each_place(const std::function<void(std::span<Anchor>)>& visit) const {
-  for (const Lane& lane : lanes_) {
-    for_each_page<AnchorPage>(pm::load(lane.stripe->anchors),
-                              [&](AnchorPage& page) { visit(page.anchors); });
-  }
 }
 
 bool Ledger::is_of(const Lane& lane, Leases own) {
@@ -550,6 +573,9 @@ Ledger::StripeLease::~StripeLease() {
 
 Anchor& Ledger::StripeLease::take_anchor() {
   if (anchor_ != nullptr) return *anchor_;
+  constexpr unsigned kPages = 4;  // and not all of a full index's
+  for (unsigned i = 0; i < kPages && lane_->anchors.empty() && lane_->unlearned != pm::kNull; ++i)
+    ledger_.learn_page(*lane_);
   if (lane_->anchors.empty()) ledger_.add_anchors(*lane_);
   anchor_ = lane_->anchors.back();
   lane_->anchors.pop_back();

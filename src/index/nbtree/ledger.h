@@ -20,6 +20,11 @@
 // What a crash has left named is known as unresolved() and is not used until
 // resolve_all().
 //
+// An opening does not look at the pages of anchors, of which there is one for some thousand pairs.
+// A stripe learns of the free places in its pages when it needs one, a page at a time, and of the
+// rest by learn_places(). Until all stripes know theirs, a place that is made free is given to
+// none: the page may not have been looked at as yet, and then would give it once more.
+//
 // A StripeLease is the exclusive use of a stripe, for one operation. It does not wait as long as
 // there is a free stripe of its purpose. A structure modification may begin while its thread has a
 // StripeLease for an operation, but not the other way round: so no thread waits for itself.
@@ -28,8 +33,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "alloc/limbo.h"
@@ -75,9 +80,12 @@ class Ledger {
   /// no other thread can call reached() any more.
   void resolve_all(Purpose purpose);
 
-  /// Calls visit(places) with all places of anchors, a page at a time. No other thread may use
-  /// the ledger.
-  void for_each_place(const std::function<void(std::span<Anchor>)>& visit) const;
+  /// Looks at all pages of anchors that no thread has looked at since the opening, but for those of
+  /// stripes that other threads keep. Throws corrupt.
+  void learn_places();
+
+  /// The place of an anchor at an offset, which may be any; null if there is none.
+  Anchor* place_at(pm::Offset offset) const;
 
   /// Waits for a grace period and frees what was unlinked before the call. Returns whether that was
   /// anything. In a Guard it does nothing. The caller holds no StripeLease but these.
@@ -88,7 +96,7 @@ class Ledger {
   /// these.
   bool free_empty_pages(Leases own = {});
 
-  /// Bytes of all pages.
+  /// Bytes of all pages that are known.
   std::uint64_t page_bytes() const { return page_bytes_.load(std::memory_order_relaxed); }
 
   /// Tells of blocks that are claimed or were unlinked, then of the pages. No other thread may use
@@ -99,13 +107,15 @@ class Ledger {
   struct alignas(util::kCacheLine) Lane {
     util::SpinLock lock;
     Stripe* stripe = nullptr;
-    bool occupied = false;           // locked until what it names is resolved
-    bool unclaiming = false;         // what it claims was not linked, and is still to be freed
-    unsigned turns = 0;              // of make_room()
-    std::vector<pm::Offset*> words;  // those that name nothing; has room for all
-    std::size_t word_count = 0;      // with those that name something, but for unresolved blocks
-    std::vector<Anchor*> anchors;    // places that are free
-    alloc::Limbo unlinked;           // words that name what was unlinked, by their offsets
+    bool occupied = false;             // locked until what it names is resolved
+    bool unclaiming = false;           // what it claims was not linked, and is still to be freed
+    unsigned turns = 0;                // of make_room()
+    std::vector<pm::Offset*> words;    // those that name nothing; has room for all
+    std::size_t word_count = 0;        // with those that name something, but for unresolved blocks
+    std::vector<Anchor*> anchors;      // places that are free
+    pm::Offset unlearned = pm::kNull;  // the first page of anchors that was not looked at
+    std::unordered_set<pm::Offset> learned;  // those before it
+    alloc::Limbo unlinked;                   // words that name what was unlinked, by their offsets
   };
 
   static std::size_t index_of(Purpose purpose) { return static_cast<std::size_t>(purpose); }
@@ -126,7 +136,9 @@ class Ledger {
   void forget_places(Leases own);
   bool free_anchor_pages(Leases own);
   void free_of_another(const Lane& lane);
-  void learn(std::size_t stripe, std::vector<pm::Offset>& pages);
+  void learn(std::size_t stripe);
+  void learn_page(Lane& lane);
+  bool learn_pages(Lane& lane);
   void add_words(Lane& lane);
   void add_anchors(Lane& lane);
   static unsigned commit_and_free(alloc::Session& session, const pm::Change* claim,
@@ -134,10 +146,10 @@ class Ledger {
   void claim_and_free(Lane& lane, alloc::Session& session, const pm::Change& claim);
   unsigned free_words(Lane& lane, std::span<pm::Offset* const> words);
   bool free_named(Lane& lane, unsigned most);
-  void free_word(Lane& lane, pm::Offset& word);
+  void free_word(Lane* lane, pm::Offset& word);
   void free_claims(Lane& lane, alloc::Session& session);
   Anchor& checked_place(pm::Offset name) const;
-  void free_place(Lane& lane, pm::Offset name);
+  void free_place(Lane* lane, pm::Offset name);
 
   const pm::Persister& pm() const { return pool_.pm(); }
 
@@ -145,6 +157,7 @@ class Ledger {
   std::array<Lane, kStripes> lanes_;
   std::array<std::atomic<unsigned>, 2> abandoned_{};  // stripes, by purpose
   std::array<UnresolvedBlocks, 2> unresolved_;        // by purpose
+  std::atomic<unsigned> unlearned_{0};                // stripes with pages to be looked at
   std::atomic<std::uint64_t> page_bytes_{0};
 };
 

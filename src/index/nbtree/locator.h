@@ -69,6 +69,7 @@ template <class K>
 [[gnu::noinline]] auto Locator<K>::locate_from(TopSlot<K> slot, Key key) const -> LeafRef<K> {
   Position<K>* at = slot.at;
   for (;;) {
+    at = cold_.approach(*at, key, false);
     Leaf<K>* leaf = cold_.leaf_of(*at);
     if (leaf == nullptr) {  // joined with its left neighbour
       pm::on_step("nbtree: a search finds a position without a leaf");

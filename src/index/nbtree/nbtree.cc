@@ -28,7 +28,7 @@ WordTree<K>::WordTree(pool::IndexHandle handle, const NbTreeOptions& options)
       entries_(pool(), handle_.info().value_kind),
       upkeep_(std::make_unique<Upkeep<K>>(pool(), ready_root<K>(pool(), handle_.root()), entries_,
                                           options)) {
-  leaves_at_opening_ = recover(pool(), keys(), *upkeep_);
+  recover(pool(), keys(), *upkeep_);
   upkeep_->resumer.start(options.resume_in_background);
   recovery_seconds_ =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -262,7 +262,10 @@ IndexStats WordTree<K>::stats() const {
   const auto leaves = static_cast<std::uint64_t>(upkeep_->counts.leaves.sum());
   const auto small = static_cast<std::uint64_t>(upkeep_->counts.small_leaves.sum());
   stats.leaves = leaves;
-  stats.pm_bytes = sizeof(Root) + upkeep_->ledger.page_bytes() + leaves * block_bytes(kCapacity) -
+  IndexStats signposts;
+  if (const auto* tree = upkeep_->signposts.tree()) signposts = tree->stats();
+  stats.pm_bytes = sizeof(Root) + signposts.pm_bytes + upkeep_->ledger.page_bytes() +
+                   leaves * block_bytes(kCapacity) -
                    small * (block_bytes(kCapacity) - block_bytes(kSmallCapacity)) +
                    static_cast<std::uint64_t>(upkeep_->counts.blob_bytes.sum());
   stats.dram_bytes = sizeof *this + sizeof *upkeep_ + upkeep_->memory.arena().bytes_reserved();
@@ -271,7 +274,8 @@ IndexStats WordTree<K>::stats() const {
   stats.resumed =
       upkeep_->resumer.done()
           ? 1
-          : std::min(1.0, static_cast<double>(leaves) / static_cast<double>(leaves_at_opening_));
+          : std::min(1.0, static_cast<double>(leaves) /
+                              static_cast<double>(Signposts<K>::Tree::leaves(signposts)));
   return stats;
 }
 
@@ -283,6 +287,7 @@ CheckReport WordTree<K>::check() const {
 template <class K>
 void WordTree<K>::for_each_block(const pool::BlockVisitor& visit) const {
   upkeep_->resumer.require_resumed();
+  upkeep_->signposts.finish();
   upkeep_->reserve.give_up();  // else a check would miss what is freed when the index is closed
   const epoch::Guard guard;
   ShownBlocks shown(visit);

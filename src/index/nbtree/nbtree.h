@@ -7,6 +7,7 @@
 //   leaf.h            the DRAM side of a leaf
 //   leaf_memory.h     where these lie
 //   top.h             the layers above; top_writer.h changes them
+//   signposts.h       where that begins after an opening
 //   locator.h         the way to a leaf
 //   ledger.h          blocks on their way in and out
 //   pair_writer.h     changes of a pair in its leaf
@@ -14,7 +15,7 @@
 //   joins.h           when sparse leaves are joined
 //   reserve.h         blocks that are put aside for them, for a full pool
 //   leaf_scanner.h    the pairs of a leaf in order, for ordered iteration
-//   recovery.h        what happens on open: creation, the layers above the leaves
+//   recovery.h        what happens on open: creation, the first leaves
 //   cold_leaves.h     a leaf's DRAM side comes back, when it is needed
 //   resumer.h         those of all leaves, while the index is in use
 //   upkeep.h          all these parts of one tree
@@ -121,7 +122,6 @@ class WordTree : public OrderedWordEngine<WordTree<K>, K> {
   const EntryProtocol<K> entries_;
   const std::unique_ptr<Upkeep<K>> upkeep_;
   const Locator<K> locator_ = upkeep_->locator;  // nearer for lookups
-  std::uint64_t leaves_at_opening_ = 0;
   double recovery_seconds_ = 0;
   std::optional<pool::OpenIndexes::Entry> entry_;  // last: made when the index is complete
 };

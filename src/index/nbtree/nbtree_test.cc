@@ -267,7 +267,7 @@ class TopTest : public ::testing::Test {
   Position<K>* first_ = nullptr;
   std::set<void*> released_;
   TopLayer<K> top_{arena_, reclaimer_};
-  TopWriter<K> writer_{top_, arena_, reclaimer_, release, release_leaf, this};
+  TopWriter<K> writer_{top_, nullptr, arena_, reclaimer_, release, release_leaf, this};
 };
 
 using KeyTypes = ::testing::Types<std::uint64_t, std::string>;
@@ -469,33 +469,6 @@ TEST(NbTreeTop, LeadsToTheLeafWhateverBecameOfIt) {
   EXPECT_LT(found_at_once(), all / 2);
   tree->size();
   EXPECT_EQ(found_at_once(), all) << "when all are warm";
-}
-
-TEST(NbTreeOpening, SortsAnchorsHoweverTheirBoundsAreSpread) {
-  using Anchors = util::HugeVector<ListedAnchor<std::uint64_t>>;
-  constexpr std::uint64_t kMaxKey = ~std::uint64_t{0};
-  std::mt19937_64 random(11);
-  const std::map<std::string, std::function<std::uint64_t(std::uint64_t)>> spreads{
-      {"evenly", [&](std::uint64_t) { return random(); }},
-      {"densely", [](std::uint64_t i) { return 1000 - i; }},
-      {"in one place, but for the first",
-       [&](std::uint64_t i) { return i == 0 ? 0 : kMaxKey - random() % 5000; }},
-      {"at both ends",
-       [&](std::uint64_t i) { return i % 2 == 0 ? random() % 5000 : kMaxKey - random() % 5000; }},
-      {"by powers of two", [](std::uint64_t i) { return (i / 64 + 1) << i % 64; }}};
-  for (const auto& [spread, low_of] : spreads) {
-    for (const std::uint64_t count : {1, 2, 3, 63, 64, 65, 1000}) {
-      Anchors anchors;
-      for (std::uint64_t i = 0; i < count; ++i) anchors.push_back({low_of(i), nullptr});
-      Anchors expected = anchors;
-      const auto less = [](const auto& a, const auto& b) { return a.low < b.low; };
-      std::sort(expected.begin(), expected.end(), less);
-      sort_by_low(anchors);
-      EXPECT_TRUE(std::equal(anchors.begin(), anchors.end(), expected.begin(), expected.end(),
-                             [](const auto& a, const auto& b) { return a.low == b.low; }))
-          << count << " " << spread;
-    }
-  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "index/common/codec.h"
 #include "index/common/owned.h"
 #include "index/common/value_codec.h"
+#include "index/fastfair/owned.h"
 #include "index/nbtree/entry.h"
 #include "index/nbtree/ledger.h"
 #include "pm/access.h"
@@ -46,6 +47,8 @@ void walk(pool::PoolCore& pool, std::uint64_t& root_word, const ValueCodec& valu
           const Ledger& ledger, Owned& owned) {
   const Codec<K> keys(pool);
   Root& root = checked_root(pool, pm::load(root_word));
+  if (pm::load(root.signposts) != pm::kNull)
+    fastfair::walk<K>(pool, root.signposts, ValueCodec(pool, Kind::u64), {}, owned);
   walk_list(pool, root.first, "an anchor", owned, [&](pm::Offset at) {
     const Anchor& anchor = checked_anchor(pool, at);
     Block& block = checked_block(pool, anchor);

@@ -1,18 +1,13 @@
-// Opening an index. A new index gets its first leaves. Of an existing index the anchors are
-// read, from the pages that they lie in and without following the list from leaf to leaf, and the
-// layers above the leaves are built from them. The leaves' DRAM sides come back later (resumer.h).
-// The pool has resolved the allocator's log before, so the invariants of layout.h hold.
-//
-// Opening frees what the ledger names and the index does not reach. After a crash during that, the
-// next opening goes on with the rest.
+// Opening an index. A new index gets its first leaves. Of an existing index the root block and what
+// the ledger names are read, whatever its size. The first leaf of each region of keys is known
+// then, and cold; the others become known when they are needed (cold_leaves.h), and in the
+// background (resumer.h). The pool has resolved the allocator's log before, so the invariants of
+// layout.h hold.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 
 #include "alloc/session.h"
@@ -21,7 +16,6 @@
 #include "index/nbtree/entry.h"
 #include "index/nbtree/ledger.h"
 #include "index/nbtree/upkeep.h"
-#include "util/huge_vector.h"
 
 namespace perdix::detail::index::nbtree {
 
@@ -73,131 +67,24 @@ Root& ready_root(pool::PoolCore& pool, std::uint64_t& root_word) {
   return checked_root(pool, pm::load(root_word));
 }
 
+/// Builds the layers above the leaves, from the first leaf of each region. Throws corrupt and
+/// std::bad_alloc.
 template <class K>
-struct ListedAnchor {
-  View<K> low;
-  Anchor* anchor;
-};
-
-/// Sorts integers by their high bits, by a radix sort that goes from digit to digit upwards; then
-/// what has the same high bits by comparisons. These have more values than there are anchors: so
-/// where keys are spread evenly little is left to be compared. Digits are small, so that the places
-/// that a pass writes to stay in the nearest cache.
-template <class Item>
-void radix_sort_by_low(util::HugeVector<Item>& items) {
-  constexpr unsigned kDigitBits = 6;
-  const auto less = [](const Item& a, const Item& b) { return a.low < b.low; };
-  const auto [least, most] = std::minmax_element(items.begin(), items.end(), less);
-  const std::uint64_t origin = least->low;
-  const auto bits = static_cast<unsigned>(std::bit_width(most->low - origin));
-  const unsigned passes = static_cast<unsigned>(std::bit_width(items.size())) / kDigitBits + 1;
-  const unsigned shift = bits - std::min(bits, passes * kDigitBits);
-
-  util::HugeVector<Item> sorted(items.size());
-  for (unsigned pass = 0; pass < passes; ++pass) {
-    const auto digit = [=](const Item& item) {
-      return (item.low - origin) >> (shift + pass * kDigitBits) & ((1U << kDigitBits) - 1);
-    };
-    std::array<std::size_t, (1U << kDigitBits) + 1> ends{};
-    for (const Item& item : items) ++ends[digit(item) + 1];
-    std::partial_sum(ends.begin(), ends.end(), ends.begin());
-    for (const Item& item : items) sorted[ends[digit(item)]++] = item;
-    items.swap(sorted);
-  }
-  const auto high_bits = [=](const Item& item) { return (item.low - origin) >> shift; };
-  for (auto begin = items.begin(); begin != items.end();) {
-    auto end = begin + 1;
-    while (end != items.end() && high_bits(*end) == high_bits(*begin)) ++end;
-    if (end - begin > 1) std::sort(begin, end, less);
-    begin = end;
-  }
-}
-
-template <class K>
-void sort_by_low(util::HugeVector<ListedAnchor<K>>& anchors) {
-  if constexpr (Codec<K>::kInline) {
-    radix_sort_by_low(anchors);
-  } else {
-    std::sort(anchors.begin(), anchors.end(),
-              [](const auto& a, const auto& b) { return a.low < b.low; });
-  }
-}
-
-/// The root's anchors and those in pages, free places left out, ascending.
-template <class K>
-util::HugeVector<ListedAnchor<K>> sorted_anchors(const pool::PoolCore& pool, const Codec<K>& keys,
-                                                 Root& root, const Ledger& ledger) {
-  util::HugeVector<ListedAnchor<K>> anchors;
-  anchors.reserve(kMaxRegions + ledger.page_bytes() / sizeof(Anchor));
-  const auto add = [&](Anchor& anchor) {
-    anchors.push_back({keys.view(pm::load(anchor.low)), &anchor});
-  };
-  for (unsigned i = 0; i < EntryLayout<K>::kRegions; ++i) {
-    Anchor& anchor = root.anchors[i];
-    if (pm::load(anchor.block) == pm::kNull ||
-        pm::load(anchor.low) != EntryLayout<K>::low_of_region(i))
-      pool::throw_corrupt(pool, "an anchor", pool.offset(&anchor));
-    add(anchor);
-  }
-  ledger.for_each_place([&](std::span<Anchor> places) {
-    for (Anchor& place : places) {
-      if (pm::load(place.block) != pm::kNull) add(place);
+void recover(const pool::PoolCore& pool, const Codec<K>& keys, Upkeep<K>& upkeep) {
+  Root& root = upkeep.root;
+  if (pm::load(root.first) != pool.offset(root.anchors.data()))
+    pool::throw_corrupt(pool, "its first anchor", pm::load(root.first));
+  unsigned region = 0;
+  upkeep.top.build(EntryLayout<K>::kRegions, [&](std::span<typename TopLayer<K>::Bound> bounds) {
+    for (auto& bound : bounds) {
+      Anchor& anchor = root.anchors[region];
+      if (pm::load(anchor.block) == pm::kNull ||
+          pm::load(anchor.low) != EntryLayout<K>::low_of_region(region++))
+        pool::throw_corrupt(pool, "an anchor", pool.offset(&anchor));
+      Position<K>& at = upkeep.positions.add_cold(anchor, keys.view(pm::load(anchor.low)));
+      bound = {at.low(), &at};
     }
   });
-  sort_by_low(anchors);
-  return anchors;
-}
-
-/// All anchors of the list, ascending. What the list reaches is told to the ledger's unresolved
-/// blocks: an anchor that the ledger names is in it if its predecessor leads to it (N8). Throws
-/// corrupt.
-template <class K>
-util::HugeVector<ListedAnchor<K>> listed_anchors(const pool::PoolCore& pool, const Codec<K>& keys,
-                                                 Root& root, Ledger& ledger) {
-  UnresolvedBlocks& unresolved = ledger.unresolved(Ledger::Purpose::modification);
-  util::HugeVector<ListedAnchor<K>> anchors = sorted_anchors(pool, keys, root, ledger);
-  std::size_t listed = 0;
-  for (const ListedAnchor<K>& item : anchors) {
-    const pm::Offset offset = pool.offset(item.anchor);
-    if (listed == 0 && item.anchor != root.anchors.data())
-      pool::throw_corrupt(pool, "an anchor", offset);
-    if (unresolved.names(offset | kAnchorTag)) {
-      const Block& before = checked_block(pool, *anchors[listed - 1].anchor);
-      if (pm::load(before.next) != offset) continue;
-      unresolved.reached(offset | kAnchorTag);
-    }
-    if (listed > 0 && !(anchors[listed - 1].low < item.low))
-      pool::throw_corrupt(pool, "an anchor", offset);
-    if (!unresolved.empty()) {
-      unresolved.reached(pm::load(item.anchor->block));
-      unresolved.reached_key<K>(pm::load(item.anchor->low));
-    }
-    anchors[listed++] = item;
-  }
-  anchors.resize(listed);
-  return anchors;
-}
-
-/// Builds the layers above the leaves, which are cold, and resolves what the ledger says of
-/// structure modifications. Returns how many leaves there are. Throws corrupt and std::bad_alloc.
-template <class K>
-std::size_t recover(const pool::PoolCore& pool, const Codec<K>& keys, Upkeep<K>& upkeep) {
-  const bool interrupted = upkeep.ledger.occupied(Ledger::Purpose::modification) != 0;
-  const auto anchors = listed_anchors(pool, keys, upkeep.root, upkeep.ledger);
-  auto anchor = anchors.begin();
-  upkeep.top.build(anchors.size(), [&](std::span<typename TopLayer<K>::Bound> bounds) {
-    std::array<void*, TopLayer<K>::kBuildFanout> memory;
-    upkeep.memory.arena().allocate(sizeof(Position<K>), std::span(memory.data(), bounds.size()));
-    for (std::size_t i = 0; i < bounds.size(); ++i, ++anchor) {
-      Position<K>& at = upkeep.positions.add_cold(memory[i], *anchor->anchor, anchor->low);
-      bounds[i] = {at.low(), &at};
-    }
-  });
-  upkeep.ledger.resolve_all(Ledger::Purpose::modification);
-  // A leaf that the crash has left frozen needs a block before anything in it can be erased: one of
-  // those that have just been freed.
-  if (interrupted) upkeep.reserve.fill();
-  return anchors.size();
 }
 
 }  // namespace perdix::detail::index::nbtree

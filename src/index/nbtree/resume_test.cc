@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -201,7 +202,7 @@ TEST(NbTreeResume, ADamagedSuccessorIsFoundWhenTheLeafIsNeeded) {
   NumberTree tree;
   std::mt19937_64 random(4);
   fill(tree, 20 * kCapacity, random);
-  tree.first_block().next += sizeof(Anchor);
+  tree.lead_round();
   tree.reopen_cold();
   try {
     tree->get(0);
@@ -209,6 +210,215 @@ TEST(NbTreeResume, ADamagedSuccessorIsFoundWhenTheLeafIsNeeded) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Errc::corrupt);
   }
+}
+
+TEST(NbTreeSignposts, LeadToALeafPastAllOthers) {
+  constexpr std::size_t kEnough =
+      150;  // one anchor of sixteen, so that rows of that length are rare
+  NumberTree tree;
+  std::mt19937_64 random(5);
+  const NumberMap numbers = fill(tree, 1000 * kCapacity, random);
+  const std::size_t leaves = tree.known_positions();
+  ASSERT_GT(leaves, 5 * kEnough);
+  for (int i = 0; i < 20; ++i) {
+    tree.reopen_cold();
+    EXPECT_EQ(tree.known_positions(), NumberLayout::kRegions);
+    const auto& [key, value] = *numbers.lower_bound(random());
+    EXPECT_EQ(tree->get(key), value);
+    EXPECT_LT(tree.known_positions(), kEnough);
+    EXPECT_EQ(tree->stats().leaves, 1u);
+  }
+  expect_numbers(tree, numbers);
+}
+
+/// Splits and joins leaves, some of them beside cold ones.
+NumberMap churn(NumberTree& tree, std::mt19937_64& random) {
+  NumberMap numbers = fill(tree, 300 * kCapacity, random);
+  for (int round = 0; round < 4; ++round) {
+    auto from = numbers.lower_bound(random());
+    for (unsigned i = 0; i < 40 * kCapacity && from != numbers.end(); ++i) {
+      EXPECT_TRUE(tree->erase(from->first));
+      from = numbers.erase(from);
+    }
+    for (unsigned i = 0; i < 40 * kCapacity; ++i) {
+      const std::uint64_t key = random();
+      tree->put(key, numbers[key] = i);
+    }
+    if (round % 2 == 0) tree.reopen_cold();
+  }
+  return numbers;
+}
+
+TEST(NbTreeSignposts, FollowSplitsAndJoins) {
+  NumberTree tree;
+  std::mt19937_64 random(6);
+  NumberMap numbers = churn(tree, random);
+  tree->size();  // all positions are known, and no signpost is stale
+  EXPECT_GT(tree.signposts().size(), 5u);
+  EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be());
+  while (numbers.size() > 100 * kCapacity) {
+    EXPECT_TRUE(tree->erase(numbers.begin()->first));
+    numbers.erase(numbers.begin());
+  }
+  EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be()) << "after joins";
+  tree.reopen_cold();
+  EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be()) << "they are in PM";
+  expect_numbers(tree, numbers);
+}
+
+TEST(NbTreeSignposts, OfStringsLeadToLeaves) {
+  StringTree tree;
+  std::map<std::string, std::string> model;
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20'000; ++i) tree->put(std::to_string(random()), "value");
+  tree->scan("", [&](auto key, auto value) { return model.emplace(key, value).second; });
+  EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be());
+  EXPECT_GT(tree.signposts().size(), 10u);
+  for (int i = 0; i < 20; ++i) {
+    tree.reopen_cold();
+    const auto& [key, value] = *model.lower_bound(std::to_string(random()));
+    EXPECT_EQ(tree->get(key), value);
+    EXPECT_LT(tree.known_positions(), 150u);
+  }
+  expect_same(tree, model);
+  tree.expect_sound_pool();
+}
+
+TEST(NbTreeSignposts, AnIndexWithoutThemGetsThem) {
+  NumberTree tree;
+  std::mt19937_64 random(8);
+  const NumberMap numbers = churn(tree, random);
+  tree.forget_signposts();
+  tree.reopen_cold();
+  EXPECT_EQ(tree->get(numbers.rbegin()->first), numbers.rbegin()->second);
+  tree->size();
+  EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be());
+  expect_numbers(tree, numbers);
+}
+
+/// A place of an anchor that is free.
+pm::Offset free_place(NumberTree& tree) {
+  for (const Stripe& stripe : tree.root().stripes) {
+    for (pm::Offset at = stripe.anchors; at != pm::kNull;) {
+      AnchorPage& page = *tree.core().at<AnchorPage>(at);
+      for (Anchor& anchor : page.anchors) {
+        if (anchor.block == pm::kNull) return tree.core().offset(&anchor);
+      }
+      at = page.next;
+    }
+  }
+  return pm::kNull;
+}
+
+TEST(NbTreeSignposts, AreNotBelievedWhereTheyAreStale) {
+  NumberTree tree;
+  std::mt19937_64 random(9);
+  const NumberMap numbers = churn(tree, random);
+  tree->size();
+  const auto there = tree.signposts();
+  ASSERT_GT(there.size(), 5u);
+  const pm::Offset none = free_place(tree), other = there.rbegin()->second;
+  ASSERT_NE(none, pm::kNull);
+  const std::vector<std::function<void(fastfair::Tree<std::uint64_t, std::uint64_t>&)>> changes{
+      [&](auto& signs) {  // to the leaf of another bound
+        for (const auto& [low, anchor] : there) signs.put(low, other);
+      },
+      [&](auto& signs) {  // to a place that is free
+        for (const auto& [low, anchor] : there) signs.put(low, none);
+      },
+      [&](auto& signs) {  // to what is no place
+        for (const auto& [low, anchor] : there) signs.put(low, anchor + 8);
+      },
+      [&](auto& signs) {  // with a bound that no leaf has
+        for (const auto& [low, anchor] : there) signs.put(low + 1, anchor);
+      }};
+  for (const auto& change : changes) {
+    tree.change_signposts(change);
+    tree.reopen_cold();
+    for (const auto& [low, anchor] : there) {
+      const auto found = numbers.lower_bound(low);
+      if (found != numbers.end()) {
+        ASSERT_EQ(tree->get(found->first), found->second);
+      }
+    }
+    expect_numbers(tree, numbers);
+    tree->size();
+    EXPECT_EQ(tree.signposts(), tree.signposts_there_should_be()) << "what is stale is gone";
+  }
+}
+
+/// As a crash leaves a join whose block is linked, and one that it has not reached: the anchor that
+/// is named is the one that goes.
+TEST(NbTreeSignposts, AreNotBelievedWhereTheLedgerNamesTheAnchor) {
+  NumberTree tree;
+  std::mt19937_64 random(10);
+  const NumberMap numbers = churn(tree, random);
+  tree->size();
+  const auto there = tree.signposts();
+  ASSERT_GT(there.size(), 5u);
+  // The list loses the anchor, with its pairs, which only a join keeps.
+  const auto [low, gone] = *std::next(there.begin(), 2);
+  tree.change_signposts([&, lost = gone](auto&) {
+    const auto block_at = [&](pm::Offset anchor) -> Block& {
+      return *tree.core().at<Block>(tree.core().at<Anchor>(anchor)->block);
+    };
+    pm::Offset before = tree.root().first;
+    while (block_at(before).next != lost) before = block_at(before).next;
+    block_at(before).next = block_at(lost).next;
+    tree.root().stripes[kOperationStripes].retired = {lost | kAnchorTag,
+                                                      tree.core().offset(&block_at(lost))};
+  });
+  tree.reopen_cold();
+  NumberMap left = numbers;
+  for (auto at = left.lower_bound(low); at != left.end(); at = left.erase(at)) {
+    if (tree->get(at->first)) break;
+  }
+  EXPECT_LT(left.size(), numbers.size());
+  expect_numbers(tree, left);
+}
+
+TEST(NbTreeResume, GivesNoPlaceOfAnAnchorTwice) {
+  NumberTree tree;
+  std::mt19937_64 random(11);
+  NumberMap numbers = churn(tree, random);
+  for (int round = 0; round < 10; ++round) {
+    tree.reopen_cold();
+    // Joins make places free, and splits take some, before all are known.
+    auto from = numbers.lower_bound(random());
+    for (unsigned i = 0; i < 20 * kCapacity && from != numbers.end(); ++i) {
+      EXPECT_TRUE(tree->erase(from->first));
+      from = numbers.erase(from);
+    }
+    tree.core().reclaimer().drain();
+    for (unsigned i = 0; i < 30 * kCapacity; ++i) {
+      const std::uint64_t key = random();
+      tree->put(key, numbers[key] = i);
+      if (i == 10 * kCapacity) tree->size();
+    }
+    expect_numbers(tree, numbers);
+  }
+}
+
+std::size_t pages_of_anchors(NumberTree& tree) {
+  std::size_t count = 0;
+  for (const Stripe& stripe : tree.root().stripes) {
+    for (pm::Offset at = stripe.anchors; at != pm::kNull; ++count)
+      at = tree.core().at<AnchorPage>(at)->next;
+  }
+  return count;
+}
+
+TEST(NbTreeResume, TakesFreePlacesOfAnchorsAgain) {
+  NumberTree tree;
+  std::mt19937_64 random(12);
+  const NumberMap numbers = fill(tree, 700 * kCapacity, random);
+  const std::size_t pages = pages_of_anchors(tree);
+  EXPECT_GT(pages, 5u);
+  for (const auto& [key, value] : numbers) EXPECT_TRUE(tree->erase(key));
+  tree.reopen();
+  tree->size();  // all places are known
+  fill(tree, 600 * kCapacity, random);
+  EXPECT_LE(pages_of_anchors(tree), pages + 2) << "in each stripe that was used one may be begun";
 }
 
 }  // namespace

@@ -10,8 +10,11 @@ namespace perdix::detail::index::nbtree {
 
 template <class K>
 void Resumer<K>::start(bool in_background) {
-  // Each operation with strings needs a stripe of the ledger: most of them must be free.
-  if (ledger_.occupied(Ledger::Purpose::operation) > kOperationStripes / 2)
+  // Each operation with strings and each modification needs a stripe of the ledger: most of them
+  // must be free.
+  constexpr unsigned kMostOccupied = kOperationStripes / 2;
+  if (ledger_.occupied(Ledger::Purpose::operation) > kMostOccupied ||
+      ledger_.occupied(Ledger::Purpose::modification) > kMostOccupied)
     return require_resumed();
   if (!in_background) return;
   resumption_.start_thread([this](const std::stop_token& stop) {
@@ -49,7 +52,7 @@ void Resumer<K>::require_resumed() {
 }
 
 /// Frees the blocks that a crash has left on their way into the index or out of it, once all leaves
-/// are warm.
+/// are warm; then places of anchors, which may come free by that, become known.
 template <class K>
 void Resumer<K>::resolve_blocks() {
   // Under a Guard (of check(), for example) a thread must not wait for the lock: the lock's holder
@@ -57,12 +60,18 @@ void Resumer<K>::resolve_blocks() {
   if (!resumption_.done() || epoch::Guard::held()) return;
   const std::lock_guard lock(resolving_);
   if (resolved_) return;
-  constexpr auto kPurpose = Ledger::Purpose::operation;
-  if (ledger_.has_unresolved(kPurpose)) {
+  if (has_unresolved()) {
+    const bool interrupted = ledger_.occupied(Ledger::Purpose::modification) != 0;
     pool_.reclaimer().advance();  // after this no thread is late in making a leaf warm
     pm::on_step("nbtree: resolve what a crash has left");
-    ledger_.resolve_all(kPurpose);
+    ledger_.resolve_all(Ledger::Purpose::modification);
+    ledger_.resolve_all(Ledger::Purpose::operation);
+    // A leaf that the crash has left frozen needs a block before anything in it can be erased: one
+    // of those that have just been freed.
+    if (interrupted) reserve_.fill();
   }
+  ledger_.learn_places();
+  signposts_.take_out_stale();
   resolved_ = true;
 }
 
@@ -70,7 +79,7 @@ template <class K>
 bool Resumer<K>::free_unresolved() {
   {
     const std::lock_guard lock(resolving_);
-    if (resolved_ || !ledger_.has_unresolved(Ledger::Purpose::operation)) return false;
+    if (resolved_ || !has_unresolved()) return false;
   }
   require_resumed();
   return true;

@@ -392,6 +392,7 @@ auto Structure<K>::left_neighbour(const Position<K>& at) -> std::optional<LeafRe
   const Key low = at.low();
   Position<K>* left = top_.linked_below(low);
   for (;;) {
+    left = cold_.approach(*left, low, true);
     Leaf<K>* leaf = cold_.leaf_of(*left);
     if (leaf == nullptr) {
       pm::on_step("nbtree: the left neighbour has gone");

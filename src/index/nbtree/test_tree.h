@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,9 @@ class TestTree : public TestPool<TestTree<K, V>> {
 
   /// The block of the first leaf.
   Block& first_block() { return *core().template at<Block>(root().anchors[0].block); }
+  /// Damages the list: from the first leaf it leads back to it.
+  void lead_round() { first_block().next = core().offset(root().anchors.data()); }
+
   Root& root() { return *core().template at<Root>(root_); }
 
   /// Whether a search for the key finds its leaf without asking the leaf's position.
@@ -54,6 +58,56 @@ class TestTree : public TestPool<TestTree<K, V>> {
     const epoch::Guard guard;
     const Leaf<K>* leaf = tree_->upkeep_->top.floor(key).leaf;
     return leaf != nullptr && !leaf->closing() && leaf->covers(key);
+  }
+
+  /// How many positions are known, with the first of each region.
+  std::size_t known_positions() {
+    const epoch::Guard guard;
+    std::size_t count = 0;
+    for (const Position<K>* at = tree_->upkeep_->positions.first(); at != nullptr; ++count) {
+      const Leaf<K>* leaf = at->leaf.load();
+      at = is_cold(leaf) ? next_of_cold(leaf) : leaf->next();
+    }
+    return count;
+  }
+
+  using Signs =
+      std::map<K, pm::Offset>;  ///< signposts: low bounds, and the places of their anchors
+
+  /// Those that the index has.
+  Signs signposts() {
+    tree_->upkeep_->signposts.finish();
+    Signs found;
+    tree_->upkeep_->signposts.tree()->scan(
+        K{}, [&](View<K> low, std::uint64_t anchor) { return found[K(low)] = anchor, true; });
+    return found;
+  }
+
+  /// Those that there should be for the anchors of the list, of which the first ones have none.
+  Signs signposts_there_should_be() {
+    Signs found;
+    const Codec<K> keys(core());
+    for (pm::Offset at = root().first; at != pm::kNull;) {
+      const Anchor& anchor = *core().template at<Anchor>(at);
+      const bool in_root = &anchor >= root().anchors.data() && &anchor < root().anchors.end();
+      if (!in_root && Signposts<K>::Tree::has(at)) found[K(keys.view(anchor.low))] = at;
+      at = core().template at<Block>(anchor.block)->next;
+    }
+    return found;
+  }
+
+  /// Closes the index and lets a caller change its signposts: change(tree).
+  template <class Change>
+  void change_signposts(const Change& change) {
+    close();
+    fastfair::Tree<K, std::uint64_t> tree(core(), root().signposts);
+    change(tree);
+  }
+
+  /// Closes the index, and frees its signposts as if it had never had any.
+  void forget_signposts() {
+    close();
+    fastfair::WordTree<K>::destroy(core(), root().signposts, Kind::u64);
   }
 
   /// Whether a scan would find the order of the pairs in the key's leaf, and need not sort.

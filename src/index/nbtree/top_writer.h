@@ -20,6 +20,7 @@
 
 #include "epoch/reclaimer.h"
 #include "index/nbtree/leaf.h"
+#include "index/nbtree/signposts.h"
 #include "index/nbtree/top.h"
 #include "pm/probe.h"
 #include "util/arena.h"
@@ -43,9 +44,11 @@ class TopWriter {
   /// Disposes of a position, or of a leaf, that is out of reach of new readers.
   using Release = void (*)(void* object, void* context);
 
-  TopWriter(TopLayer<K>& layer, util::Arena& arena, epoch::Reclaimer& reclaimer, Release release,
-            Release release_leaf, void* context)
+  /// `signposts`: are told of what is added and removed; null: none are.
+  TopWriter(TopLayer<K>& layer, Signposts<K>* signposts, util::Arena& arena,
+            epoch::Reclaimer& reclaimer, Release release, Release release_leaf, void* context)
       : layer_(layer),
+        signposts_(signposts),
         arena_(arena),
         reclaimer_(reclaimer),
         release_(release),
@@ -85,8 +88,12 @@ class TopWriter {
   bool try_apply(Request<K>& request);
   void apply(Request<K>& request);
   unsigned change_for(const Request<K>& request, unsigned state);
+  void note(const Request<K>& request) {
+    if (signposts_ != nullptr) signposts_->note(request.low, request.position->anchor());
+  }
 
   TopLayer<K>& layer_;
+  Signposts<K>* const signposts_;
   util::Arena& arena_;
   epoch::Reclaimer& reclaimer_;
   const Release release_;
@@ -203,10 +210,12 @@ unsigned TopWriter<K>::change_for(const Request<K>& request, unsigned state) {
       pm::on_step("nbtree: a position succeeds one that is gone");
       displaced->add_top_state(kRemoved);
     }
+    note(request);
     return state | kAdded;
   }
   if (request.what == kRemove && applied == kAdded) {
     layer_.remove(request.low);
+    note(request);
     return state | kRemoved;
   }
   return state;

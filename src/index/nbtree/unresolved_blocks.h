@@ -57,6 +57,13 @@ class UnresolvedBlocks {
     reached_key<K>(key);
     if (values.blobs(value) != 0) reached(blob_offset(value));
   }
+  /// The index reaches a leaf: its anchor, the anchor's bound, and the block.
+  template <class K>
+  void reached_leaf(pm::Offset anchor, Word low, pm::Offset block) {
+    reached(anchor | kAnchorTag);
+    reached(block);
+    reached_key<K>(low);
+  }
   template <class K>
   void reached_key(Word key) {
     if (Codec<K>::blobs(key) != 0) reached(blob_offset(key));
@@ -76,7 +83,7 @@ class UnresolvedBlocks {
     Kind kind;
   };
 
-  /// False for nearly all blocks that are not named: opening asks for each of the index, and the
+  /// False for nearly all blocks that are not named: each leaf that becomes warm asks, and the
   /// filter stays in the nearest cache.
   bool may_name(pm::Offset block) const { return filter_.test(filter_bit(block)); }
   static std::size_t filter_bit(pm::Offset block) {

@@ -28,6 +28,7 @@
 #include "index/nbtree/pair_writer.h"
 #include "index/nbtree/reserve.h"
 #include "index/nbtree/resumer.h"
+#include "index/nbtree/signposts.h"
 #include "index/nbtree/smo.h"
 #include "index/nbtree/top.h"
 #include "index/nbtree/top_writer.h"
@@ -43,8 +44,9 @@ struct Upkeep {
         drain{pool.reclaimer()},
         positions(memory),
         top(memory.arena(), pool.reclaimer()),
+        signposts(pool, top, root.signposts),
         top_writer(
-            top, memory.arena(), pool.reclaimer(),
+            top, &signposts, memory.arena(), pool.reclaimer(),
             [](void* position, void* owner) {
               static_cast<LeafMemory<K>*>(owner)->release(static_cast<Position<K>*>(position));
             },
@@ -54,13 +56,13 @@ struct Upkeep {
             &memory),
         ledger(pool, root),
         reserve(pool, ledger),
-        cold(pool, entries, memory, ledger, counts),
+        cold(pool, entries, memory, top_writer, signposts, ledger, counts),
         structure(pool, entries, memory, top, top_writer, ledger, reserve, cold, counts),
         locator(top, top_writer, cold, structure),
         writer(pool, entries, memory, structure, ledger, counts),
         joins(root.anchors.data(), structure, locator, cold),
         scanner(entries, memory),
-        resumer(pool, ledger, top_writer, cold, locator) {}
+        resumer(pool, ledger, reserve, signposts, top_writer, cold, locator) {}
   Upkeep(const Upkeep&) = delete;
   Upkeep& operator=(const Upkeep&) = delete;
 
@@ -81,6 +83,7 @@ struct Upkeep {
   epoch::DrainFirst drain;  // what was retired comes back to the memory before that goes
   PositionList<K> positions;
   TopLayer<K> top;
+  Signposts<K> signposts;
   TopWriter<K> top_writer;
   Ledger ledger;
   Reserve reserve;

@@ -1,4 +1,13 @@
-// The backup of an index, and the leaves on their way there (backup.h, backup_queue.h).
+// The backup of an index (sptree paper, section 4.1), and the leaves on their way there. Only the
+// resumer asks the backup, for a leaf near the one that it needs.
+//
+// The backup may lag behind the list of leaves, never ahead of it (L8): a leaf gets its entry after
+// it was linked, and loses it before it is unlinked. A thread that finds a leaf to the left of the
+// one that it needs continues along the list.
+//
+// Leaves that splits make come to the backup by the queue, in the background; leaves that a restart
+// finds missing, as they come back (resumer.h). The entry of a leaf that is merged away is removed
+// immediately: an entry that outlived its leaf would lead a restart to memory that was reused.
 //
 // Thread-safe, but for open().
 #pragma once
@@ -7,13 +16,18 @@
 #include <optional>
 #include <utility>
 
-#include "index/sptree/backup.h"
-#include "index/sptree/backup_queue.h"
+#include "index/common/backup.h"
+#include "index/common/backup_queue.h"
+#include "index/fastfair/fastfair.h"
 #include "index/sptree/mnode.h"
 #include "pm/probe.h"
 #include "pool/pool_core.h"
 
 namespace perdix::detail::index::sptree {
+
+/// One leaf of four.
+template <class K>
+using Backup = index::Backup<K, fastfair::Tree<K, std::uint64_t>, 4>;
 
 template <class K>
 class LeafBackup {
@@ -26,7 +40,7 @@ class LeafBackup {
       : pool_(pool), queue_(pool.background(), std::move(back_up)) {}
 
   /// Opens the backup below the word, or makes it. Once, before all else.
-  void open(pm::Offset& root) { backup_.emplace(pool_, root); }
+  void open(pm::Offset& root) { backup_.emplace(pool_, root, fastfair::kCapacity); }
 
   const Backup<K>& operator*() const { return *backup_; }
   const Backup<K>* operator->() const { return &*backup_; }

@@ -175,8 +175,9 @@ Leaf& Resumer<K>::last_cold(Leaf& first, Key key, bool strictly_below) const {
   Leaf* leaf = &first;
   if (Leaf* next = next_leaf(first); next == nullptr || !reached(*next)) return first;
   if (const auto near = parts_.backup->last(key, strictly_below)) {
-    Leaf& candidate = leaf_at(parts_.pool, *near);
-    if (!reached(candidate)) throw_bad_leaf(parts_.pool, *near, "is not where the backup has it");
+    Leaf& candidate = leaf_at(parts_.pool, near->second);
+    if (!reached(candidate))
+      throw_bad_leaf(parts_.pool, near->second, "is not where the backup has it");
     if (low_of(first) < low_of(candidate)) leaf = &candidate;
   }
   for (;;) {

@@ -1,4 +1,4 @@
-#include "index/sptree/backup_queue.h"
+#include "index/common/backup_queue.h"
 
 #include <atomic>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "util/test_eventually.h"
 
-namespace perdix::detail::index::sptree {
+namespace perdix::detail::index {
 namespace {
 
 using Numbers = std::map<std::uint64_t, pm::Offset>;
@@ -123,4 +123,4 @@ TEST(BackupQueue, ThreadsLoseNothing) {
 }
 
 }  // namespace
-}  // namespace perdix::detail::index::sptree
+}  // namespace perdix::detail::index

@@ -1,9 +1,9 @@
-// Leaves on their way to the backup of the top layer (Zhao et al. 2024, section 4.1): a split puts
-// the new leaf here, and the pool's background thread backs it up.
+// Leaves on their way to a tree in PM that leads to leaves by their low bounds (backup.h): a
+// structure modification puts a leaf here, and the pool's background thread backs it up.
 //
 // An entry states what was true when it was pushed. Since then the leaf may have been merged away,
 // and its block may have become another leaf. So back_up() must check that the leaf still exists.
-// For this the entry has the low bound, and not the leaf's node, which may be gone.
+// For this the entry has the low bound, and not what DRAM has of the leaf, which may be gone.
 //
 // Thread-safe.
 #pragma once
@@ -24,7 +24,7 @@
 #include "pool/background.h"
 #include "util/spin_lock.h"
 
-namespace perdix::detail::index::sptree {
+namespace perdix::detail::index {
 
 template <Storable K>
 class BackupQueue {
@@ -92,4 +92,4 @@ class BackupQueue {
   pool::Background::Job job_;  // last: finishes before anything else goes away
 };
 
-}  // namespace perdix::detail::index::sptree
+}  // namespace perdix::detail::index
