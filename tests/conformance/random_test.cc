@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "index/common/engine_traits.h"
+#include "index/elimda/options.h"
 #include "index/test_options.h"
 #include "pool/pool_core.h"
 #include "support/contract.h"
@@ -62,14 +63,15 @@ const Contract hot("random_operations_hot", [](Fixture& fixture) { run_profile(f
 const Contract waves("random_operations_waves",
                      [](Fixture& fixture) { run_profile(fixture, "waves"); });
 
-/// Where there are write buffers: any technique; none, few, or one for each leaf or what it has in
-/// place of these.
+/// Pairs of ElimDa come by way of media units, or straight. Where there are write buffers: any
+/// technique; none, few, or one for each leaf or what it has in place of these.
 IndexOptions any_options(Fixture& fixture) {
   using detail::index::set_if_there;
   Rng& rng = fixture.rng();
   const std::string& engine = fixture.type().engine;
   IndexOptions options = detail::index::options_or_defaults(fixture.type().options);
   options.resume_in_background = rng.once_in(2);
+  set_if_there(options, engine, "media_units", static_cast<MediaUnits>(rng.below(3)));
   if (!fixture.type().buffered()) return options;
   const std::array budgets = {std::uint64_t{0}, std::uint64_t{3000}, kUnlimited,
                               detail::index::dram_budget_of(options)};

@@ -13,9 +13,7 @@
 #include <perdix/error.h>
 #include <perdix/pool.h>
 
-#include "index/common/test_maps.h"
 #include "index/elimda/test_map.h"
-#include "util/random.h"
 #include "util/test_directory.h"
 
 namespace perdix::detail::index::elimda {
@@ -28,38 +26,6 @@ template <class KV>
 class ElimDaStraight : public testing::Test {};
 
 TYPED_TEST_SUITE(ElimDaStraight, AllKinds);
-
-TYPED_TEST(ElimDaStraight, BehavesLikeAMap) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (const std::uint64_t seed : {1, 2, 3}) {
-    SCOPED_TRACE(seed);
-    TestMap<K, V> map(kSmall, MediaUnits::never);
-    util::Random random(seed);
-    behaves_like_a_map<K, V>(map, random, few_then_many,
-                             [&] { random.one_in(2) ? map.reopen() : map.reopen_index(); });
-    EXPECT_FALSE(TestAccess::has_logs(*map));
-  }
-}
-
-/// What the logs and D-buckets have, with duplicates, stays right when pairs come straight, and the
-/// other way round.
-TYPED_TEST(ElimDaStraight, EachOpeningMayChooseAnew) {
-  using K = typename TypeParam::Key;
-  using V = typename TypeParam::Value;
-  for (const Shape& shape : {kSmall, kGrowing}) {
-    for (const std::uint64_t seed : {1, 2}) {
-      SCOPED_TRACE(seed);
-      TestMap<K, V> map(shape);
-      util::Random random(seed);
-      behaves_like_a_map<K, V>(map, random, few_then_many, [&] {
-        const bool units = random.one_in(2);
-        map.reopen_with(units ? MediaUnits::always : MediaUnits::never);
-        EXPECT_EQ(TestAccess::has_logs(*map), units);
-      });
-    }
-  }
-}
 
 TYPED_TEST(ElimDaStraight, FreesEverythingOnDrop) {
   using K = typename TypeParam::Key;
