@@ -51,9 +51,9 @@ void Changes::take_out(Word wanted) {
   free_word(value, guest_.kinds().value);
 }
 
-bool Changes::apply(const Entry& entry) {
+bool Changes::apply(const Entry& entry, const Need& claimed) {
   try {
-    const Uno::Scope scope(uno_);
+    const Uno::Scope scope(uno_, claimed);
     if (entry.operation() == Operation::put)
       put(entry);
     else

@@ -8,7 +8,7 @@
 
 #include "index/tips/entry.h"
 #include "index/tips/guest.h"
-#include "index/tips/reserve.h"
+#include "index/tips/need.h"
 #include "index/tips/uno.h"
 #include "pool/pool_core.h"
 
@@ -19,9 +19,9 @@ class Changes {
   Changes(const pool::PoolCore& pool, Guest& guest, Uno& uno)
       : pool_(pool), guest_(guest), uno_(uno) {}
 
-  /// Makes the write of an entry. Returns false if there was no space for it: nothing has happened
-  /// then.
-  bool apply(const Entry& entry);
+  /// Makes the write of an entry. A full pool gives it the blocks of `claimed`, its need if it was
+  /// admitted (reserve.h). Returns false if there was no space for it: nothing has happened then.
+  bool apply(const Entry& entry, const Need& claimed = {});
 
   /// The blocks that apply() may take from the pool.
   Need need_of(const Entry& entry) const;

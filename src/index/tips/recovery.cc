@@ -45,6 +45,14 @@ std::uint64_t bytes_with(const Plugin& plugin) {
                           pool.path().string(), plugin.name, bytes, plugin.object_bytes));
 }
 
+/// Closed by that release, the index has no such blocks.
+[[noreturn]] void throw_older(const pool::PoolCore& pool) {
+  throw Error(Errc::older_format,
+              fmt::format("{}: a process of an earlier release has died while it had a Tips index "
+                          "open: open the index by that release once more, and close the pool",
+                          pool.path().string()));
+}
+
 /// The root word is the commit. The plug-in's object is made in place, before it is visible.
 void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
             std::uint64_t ring_bytes) {
@@ -91,6 +99,7 @@ Header& header_at(pool::PoolCore& pool, pm::Offset offset) {
     throw_damaged_part(pool, "the root");
   Header& header = *pool.at<Header>(offset);
   if (header.magic != kHeaderMagic) throw_damaged_part(pool, "the header");
+  if (header.former_reserve != pm::kNull) throw_older(pool);
   return header;
 }
 

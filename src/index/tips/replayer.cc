@@ -47,11 +47,12 @@ void Replayer::adopt(const LoggedWrite& write) {
 /// Replays an entry, unless a later one of the cut has superseded it, and takes it out of its
 /// queue. Returns false if it has to wait for space; then it stays queued.
 bool Replayer::replay(Entry& entry) {
+  const Need need = changes_.need_of(entry);
   if (!entry.is_superseded(cut_to_)) {
-    if (!changes_.apply(entry)) return false;
+    if (!changes_.apply(entry, need)) return false;
     replayed_.fetch_add(1, std::memory_order_relaxed);
   }
-  framework_.reserve.settle(changes_.need_of(entry));
+  framework_.reserve.settle(need);
   if (entry.operation() == Operation::erase) forget(entry);
   cache_.dequeue(entry);
   return true;
@@ -65,14 +66,11 @@ void Replayer::forget(Entry& entry) {
   if (entry.has(Entry::kLinked)) cache_.remove(bucket, entry);
 }
 
-/// Replays an entry for which there was no space: with what a reclamation frees, then with the
-/// reserve. Returns false if that is not enough.
-bool Replayer::replay_with_reserve(Entry& entry) {
+/// Replays an entry for which there was no space, with what a reclamation frees. Returns false if
+/// that is not enough.
+bool Replayer::replay_after_reclaim(Entry& entry) {
   reclaim();
-  do {
-    if (replay(entry)) return true;
-  } while (framework_.reserve.spend());
-  return false;
+  return replay(entry);
 }
 
 /// Keeps entries for a later replay. run() has made room for all of its cut.
@@ -91,7 +89,7 @@ void Replayer::replay_alone(std::span<Entry* const> entries) {
   try {
     while (next != entries.end()) {
       Entry& entry = **next;
-      const bool done = replay(entry) || replay_with_reserve(entry);
+      const bool done = replay(entry) || replay_after_reclaim(entry);
       ++next;
       if (!done) deferred_.push_back(&entry);
       // This reclaims no record of the cut before all of the cut is replayed. After a crash they

@@ -95,7 +95,7 @@ class Replayer {
   void adopt(const LoggedWrite& write);
   bool replay(Entry& entry);
   void forget(Entry& entry);
-  bool replay_with_reserve(Entry& entry);
+  bool replay_after_reclaim(Entry& entry);
   void replay_alone(std::span<Entry* const> entries);
   void replay_together(std::span<Entry* const> entries, unsigned workers);
   static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);

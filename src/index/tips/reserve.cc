@@ -1,11 +1,9 @@
 #include "index/tips/reserve.h"
 
-#include <unordered_set>
+#include <algorithm>
 
 #include <perdix/error.h>
 
-#include "alloc/session.h"
-#include "index/tips/damage.h"
 #include "pm/access.h"
 
 namespace perdix::detail::index::tips {
@@ -19,14 +17,15 @@ std::int64_t spans_of(std::int64_t blocks, unsigned size_class) {
 
 }  // namespace
 
-Reserve::Reserve(pool::PoolCore& pool, Header& header) : pool_(pool), header_(header) {
-  std::unordered_set<pm::Offset> seen;
-  for (pm::Offset at = pm::load(header.reserve); at != pm::kNull;) {
-    if (!seen.insert(at).second || !pool.allocator().validate_block(at, alloc::kSpanSize))
-      throw_damaged_part(pool, "the reserve");
-    at = pm::load(pool.at<ReserveBlock>(at)->next);
-  }
-  held_ = static_cast<std::int64_t>(seen.size());
+/// The file may hold any number: the allocator has not kept more than the pool has.
+Reserve::Reserve(pool::PoolCore& pool, std::uint64_t& noted)
+    : pool_(pool),
+      noted_(noted),
+      claim_(pool.allocator(), std::min(pm::load(noted), pool.size() / alloc::kSpanSize)) {}
+
+/// The claim may have less than is noted, since it hands out spans.
+Reserve::~Reserve() {
+  if (pool_.health().writable()) lower(0);
 }
 
 /// Each step of a counter is one atomic operation, so the differences add up to what the counters
@@ -45,76 +44,76 @@ void Reserve::change(const Need& need, bool more) noexcept {
   if (spans != 0) needed_.fetch_add(spans);
 }
 
-Reserve::Answer Reserve::admit(const Need& need) {
-  if (need.spans() > kMaxRun) return Answer::no_space;
-  change(need, true);
-  const Answer answer = is_enough() ? Answer::admitted : grow();
-  if (answer != Answer::admitted) change(need, false);
-  return answer;
+/// Spans of waiting puts that the claim does not have.
+std::uint64_t Reserve::missing() const {
+  // Before the claim: once this is 0 again, the claim is seen without what was given up.
+  const auto given_up = static_cast<std::int64_t>(giving_up_.load());
+  const std::int64_t missing =
+      needed_.load() + given_up - static_cast<std::int64_t>(claim_.spans());
+  return missing > 0 ? static_cast<std::uint64_t>(missing) : 0;
 }
 
-Reserve::Answer Reserve::grow() {
+/// Spans of the claim that waiting puts do not need.
+std::uint64_t Reserve::spare() const {
+  const std::int64_t spare = static_cast<std::int64_t>(claim_.spans()) - needed_.load();
+  return spare > 0 ? static_cast<std::uint64_t>(spare) : 0;
+}
+
+bool Reserve::admit(const Need& need) {
+  if (need.spans() > kMaxRun) return false;
+  change(need, true);
+  if (missing() == 0 || grow()) return true;
+  change(need, false);
+  return false;
+}
+
+/// Claims what is missing, and more, since each step is noted durably.
+bool Reserve::grow() {
   constexpr unsigned kPasses = 32;
+  constexpr std::uint64_t kStep = 16;
   const std::lock_guard lock(mutex_);
+  while (const std::uint64_t spans = missing()) {
+    if (passes_ > 0) return --passes_, false;
+    if ((spans < kStep && raise(kStep)) || raise(spans)) continue;
+    passes_ = kPasses;
+    return false;
+  }
+  return true;
+}
+
+/// Returns false if the pool has no space.
+bool Reserve::raise(std::uint64_t spans) {
   try {
-    while (!is_enough()) {
-      if (held_.load() >= kMaxBlocks) return Answer::wait;
-      if (passes_ > 0) return --passes_, Answer::no_space;
-      push();
-    }
-    return Answer::admitted;
+    claim_.raise(spans);
   } catch (const Error& error) {
     if (error.code() != Errc::out_of_space) throw;
-    passes_ = kPasses;
-    return Answer::no_space;
+    return false;
   }
-}
-
-/// The word of the header is the commit.
-void Reserve::push() {
-  alloc::Session session = pool_.allocator().session();
-  const pm::Offset offset = session.reserve(alloc::kSpanSize);
-  auto* const block = pool_.at<ReserveBlock>(offset);
-  pm().store(block->next, pm::load(header_.reserve));
-  pm().flush(block, sizeof *block);  // the commit fences
-  session.commit(pm::set_word(header_.reserve, offset));
-  held_.fetch_add(1);
-}
-
-/// Of a block that does not count any more. No thread reads it, so it is free immediately.
-void Reserve::pop() {
-  const pm::Offset first = pm::load(header_.reserve);
-  alloc::Session session = pool_.allocator().session();
-  session.free_unread(first);
-  session.commit(pm::set_word(header_.reserve, pm::load(pool_.at<ReserveBlock>(first)->next)));
-}
-
-bool Reserve::spend() {
-  const std::lock_guard lock(mutex_);
-  if (held_.load() == 0) return false;
-  held_.fetch_sub(1);
-  pop();
+  pool_.pm().publish(noted_, claim_.spans());  // before a record relies on it: invariant 2
   return true;
+}
+
+void Reserve::lower(std::uint64_t spans) {
+  claim_.lower(spans);
+  // After that: a crash in between leaves more than is needed.
+  if (pm::load(noted_) != claim_.spans()) pool_.pm().publish(noted_, claim_.spans());
 }
 
 void Reserve::release_spare() {
   const std::lock_guard lock(mutex_);
   passes_ = 0;
-  while (held_.load() > 0) {
-    // Counted down first: a put that is admitted now sees that, or is seen here.
-    held_.fetch_sub(1);
-    if (!is_enough()) return void(held_.fetch_add(1));
-    pop();
-  }
+  if (needed_.load() == 0) claim_.surrender();
+  const std::uint64_t most = spare();
+  giving_up_ = most;
+  // Once more: a put that is admitted now sees what is given up, or is seen here.
+  lower(std::min(most, spare()));
+  giving_up_ = 0;
 }
 
-void Reserve::walk(Owned& owned) const {
+void Reserve::release_all() {
   const std::lock_guard lock(mutex_);
-  walk_list(pool_, header_.reserve, "the reserve", owned, [&](pm::Offset at) {
-    const auto any = [](const ReserveBlock&) { return true; };
-    const auto& block = pool::checked<ReserveBlock>(pool_, at, "the reserve", any);
-    return ListStep{pm::load(block.next), {at, alloc::kSpanSize, "a block of the reserve"}};
-  });
+  claim_.surrender();
+  lower(claim_.spans());
 }
 
 }  // namespace perdix::detail::index::tips

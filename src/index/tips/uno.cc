@@ -5,7 +5,6 @@
 
 #include <perdix/error.h>
 
-#include "alloc/session.h"
 #include "index/tips/plugin.h"
 #include "util/checksum.h"
 
@@ -29,7 +28,7 @@ thread_local Uno::Scope* current_scope = nullptr;
 
 }  // namespace
 
-Uno::Scope::Scope(Uno& uno) : uno_(uno), outer_(current_scope) {
+Uno::Scope::Scope(Uno& uno, const Need& need) : uno_(uno), need_(need), outer_(current_scope) {
   uno.begin_operation();
   current_scope = this;
 }
@@ -74,9 +73,10 @@ void Uno::Scope::report() {
   }
 }
 
-Uno::Uno(pool::PoolCore& pool, Header& header)
+Uno::Uno(pool::PoolCore& pool, Header& header, alloc::Claim& claim)
     : pool_(pool),
       header_(header),
+      claim_(claim),
       undo_(blocks_of(pm::load(header.undo), kUndoBytes)),
       memory_(blocks_of(pm::load(header.memory), kMemoryBytes)) {}
 
@@ -149,12 +149,23 @@ std::uint64_t Uno::check_of(const UndoRecord& record, std::uint64_t place) const
   return util::checksum(&record.offset, sizeof record - offsetof(UndoRecord, offset), seed);
 }
 
+/// A block of the pool's free space, or else of what is claimed for the operation.
+pm::Offset Uno::take_block(alloc::Session& session, std::size_t bytes) {
+  const std::uint64_t claimed = Scope::current().need_.take(bytes);
+  try {
+    return session.reserve(bytes);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space || claimed == 0) throw;
+    return session.reserve(claimed, claim_);
+  }
+}
+
 /// The block with its entry in the memory log, in one commit: D5.
 void* Uno::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
   alloc::Session session = pool_.allocator().session();
-  const pm::Offset offset = session.reserve(bytes);
+  const pm::Offset offset = take_block(session, bytes);
   const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
   const auto fresh = fresh_.emplace(offset, size).first;
   try {

@@ -25,11 +25,14 @@
 #include <utility>
 #include <vector>
 
+#include "alloc/claim.h"
+#include "alloc/session.h"
 #include "index/common/owned.h"
 #include "index/common/problems.h"
 #include "index/tips/damage.h"
 #include "index/tips/layout.h"
 #include "index/tips/line_set.h"
+#include "index/tips/need.h"
 #include "pm/access.h"
 #include "pm/persist.h"
 #include "pool/pool_core.h"
@@ -43,16 +46,18 @@ class Uno {
   static constexpr unsigned kUndoRoom = 320;   ///< records
   static constexpr unsigned kMemoryRoom = 32;  ///< entries
 
-  /// Checks the blocks of both logs. Throws corrupt.
-  Uno(pool::PoolCore& pool, Header& header);
+  /// Checks the blocks of both logs. Throws corrupt. `claim` is what operations may take their
+  /// needs from.
+  Uno(pool::PoolCore& pool, Header& header, alloc::Claim& claim);
   Uno(const Uno&) = delete;
   Uno& operator=(const Uno&) = delete;
 
-  /// An operation of a plug-in on this thread. Throws out_of_space if the logs get no room, and
-  /// bad_alloc.
+  /// An operation of a plug-in on this thread. In a full pool it gets the blocks of `need` from the
+  /// claim, and no others: they are for other puts. Throws out_of_space if the logs get no room,
+  /// and bad_alloc.
   class Scope {
    public:
-    explicit Scope(Uno& uno);
+    explicit Scope(Uno& uno, const Need& need = {});
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     ~Scope();
@@ -76,6 +81,7 @@ class Uno {
     void report();
 
     Uno& uno_;
+    Need need_;  // what is left of it
     Scope* outer_;
     std::exception_ptr failure_;
     std::vector<Touched> touched_;  // empty but in the instrumented build
@@ -143,6 +149,7 @@ class Uno {
   };
 
   const pm::Persister& pm() const { return pool_.pm(); }
+  pm::Offset take_block(alloc::Session& session, std::size_t bytes);
   void require_inside(const void* p, std::size_t bytes);
   std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
   void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
@@ -166,6 +173,7 @@ class Uno {
 
   pool::PoolCore& pool_;
   Header& header_;
+  alloc::Claim& claim_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<pm::Offset> undo_;
