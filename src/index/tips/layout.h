@@ -29,6 +29,10 @@ inline constexpr unsigned kLogs = 8;
 inline constexpr std::uint64_t kHeaderMagic = 0x31'5350'4954'5250;  // "PRTIPS1"
 inline constexpr std::uint64_t kRecordAlignment = pm::kLineSize;
 
+// Of a ring. An erase finds room in the last quarter, so a quarter has room for each key.
+inline constexpr std::uint32_t kMinLogBytes = std::uint32_t{256} << 10;
+inline constexpr std::uint32_t kMaxLogBytes = std::uint32_t{256} << 20;
+
 /// An operational log: a ring that is made when a thread first needs it, and lasts.
 struct RingPlace {
   pm::Offset block;    // 0: none yet; with the commit of its allocation

@@ -1,4 +1,6 @@
 // The parts of a Core, each for itself.
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -18,6 +20,7 @@
 #include "index/tips/inspection.h"
 #include "index/tips/reach.h"
 #include "index/tips/recovery.h"
+#include "index/tips/settings.h"
 #include "index/tips/test_tips.h"
 #include "index/tips/upkeep.h"
 #include "index/tips/writer.h"
@@ -114,6 +117,19 @@ TEST(TipsTrail, EndsALongWayThatLeadsRoundInCircles) {
   EXPECT_LE(steps, 1700U);
   Trail straight;
   for (std::uintptr_t at = 0; at < 5000; ++at) ASSERT_FALSE(straight.comes_again(64 * at));
+}
+
+TEST(TipsSettings, LogsFitThePoolAndTheMachine) {
+  EXPECT_EQ(default_log_bytes(U64{16} << 20), kMinLogBytes);
+  U64 before = kMinLogBytes;
+  for (unsigned bits = 20; bits < 48; ++bits) {
+    const U64 bytes = default_log_bytes(U64{1} << bits);
+    EXPECT_TRUE(std::has_single_bit(bytes));
+    EXPECT_GE(bytes, before) << bits;
+    EXPECT_LE(bytes, std::max<U64>((U64{1} << bits) / 64, kMinLogBytes)) << bits;
+    EXPECT_LE(bytes, U64{32} << 20);
+    before = bytes;
+  }
 }
 
 TEST_F(TipsParts, AHeaderIsMadeOnceAndForOnePlugIn) {

@@ -14,6 +14,7 @@
 #include "index/tips/damage.h"
 #include "index/tips/guest.h"
 #include "index/tips/plugins.h"
+#include "index/tips/settings.h"
 #include "pool/origin.h"
 
 namespace perdix::detail::index::tips {
@@ -80,6 +81,7 @@ void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
   const auto random = pool::random_uuid();
   std::memcpy(&header.nonce, random.data(), sizeof header.nonce);
   header.base = address_of(pool);
+  if (ring_bytes == 0) ring_bytes = default_log_bytes(pool.max_size());
   header.ring_bytes =
       kRecordAlignment * pm::limit("tips: lines of a new ring", ring_bytes / kRecordAlignment);
   header.undo = undo, header.memory = memory;
