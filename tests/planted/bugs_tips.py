@@ -591,6 +591,15 @@ BUGS = [
         "foreign_memory_ = true",
         (unit(TIPS_TEST, "PluginRules*"),),
     ),
+    # --- Batches ---
+    swap_part(
+        "tips: a batch forgets the order of the writes of a key",
+        "src/index/tips/key_order.h",
+        "return a.rank != b.rank",
+        "a.position < b.position",
+        "a.position > b.position",
+        (unit(TIPS_TEST, "TipsParts.ABatchIs*"),),
+    ),
     # --- The reserve ---
     Bug(
         "tips: a large block has no spans in the reserve",

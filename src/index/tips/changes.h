@@ -23,6 +23,10 @@ class Changes {
   /// admitted (reserve.h). Returns false if there was no space for it: nothing has happened then.
   bool apply(const Entry& entry, const Need& claimed = {});
 
+  /// Whether the index keeps its keys in order.
+  bool is_ordered() const { return guest_.facts().ordered; }
+  Kind key_kind() const { return guest_.kinds().key; }
+
   /// The blocks that apply() may take from the pool.
   Need need_of(const Entry& entry) const;
 

@@ -18,6 +18,7 @@
 #include "index/tips/framework.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/inspection.h"
+#include "index/tips/key_order.h"
 #include "index/tips/reach.h"
 #include "index/tips/recovery.h"
 #include "index/tips/settings.h"
@@ -25,6 +26,7 @@
 #include "index/tips/upkeep.h"
 #include "index/tips/writer.h"
 #include "pool/pool_core.h"
+#include "util/random.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -130,6 +132,29 @@ TEST(TipsSettings, LogsFitThePoolAndTheMachine) {
     EXPECT_LE(bytes, U64{32} << 20);
     before = bytes;
   }
+}
+
+TEST_F(TipsParts, ABatchIsInTheOrderOfItsKeysAndOfTheWritesOfAKey) {
+  Ground all = ground();
+  util::Random random(1);
+  std::vector<NewEntry> owned;
+  std::vector<Entry*> batch;
+  for (U64 i = 0; i < 500; ++i) {
+    const std::string key(random.below(12), static_cast<char>('a' + random.below(3)));
+    owned.push_back(all.entry(Operation::put, key, std::to_string(i)));
+    owned.back()->set_number(i);
+    batch.push_back(owned.back().get());
+  }
+  sort_by_key(batch, Kind::bytes);
+  ASSERT_EQ(batch.size(), owned.size());
+  for (std::size_t i = 1; i < batch.size(); ++i) {
+    const Entry &before = *batch[i - 1], &after = *batch[i];
+    EXPECT_LE(before.key().substr(0, 8), after.key().substr(0, 8));
+    if (before.key() == after.key()) {
+      EXPECT_LT(before.number(), after.number());
+    }
+  }
+  EXPECT_LT(rank_of(std::string_view("\x02\x01\0\0\0\0\0\0", 8), Kind::u64), 259U);
 }
 
 TEST_F(TipsParts, AHeaderIsMadeOnceAndForOnePlugIn) {

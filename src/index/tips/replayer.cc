@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "index/tips/key_order.h"
 #include "index/tips/settings.h"
 
 namespace perdix::detail::index::tips {
@@ -157,7 +158,7 @@ void Replayer::replay_together(std::span<Entry* const> entries, unsigned workers
 
 /// Replays the entries of a cut, or defers them.
 void Replayer::replay_queued(const std::vector<Entry*>& entries) {
-  constexpr std::size_t kAtOnce = 256;  // between two looks at the UNO logs
+  constexpr std::size_t kAtOnce = 2048;  // between two looks at the UNO logs
   const unsigned workers =
       pm::background_work() && entries.size() >= kAtOnce ? scaling_.workers() : 1;
   workers_used_ += workers;
@@ -183,6 +184,7 @@ void Replayer::run() {
   cut_to_ = cut.number;
   max_waiting_ = std::max<std::uint64_t>(max_waiting_, cut.entries.size());
   const auto start = std::chrono::steady_clock::now();
+  if (changes_.is_ordered()) sort_by_key(cut.entries, changes_.key_kind());
   replay_queued(cut.entries);
   cache_.trim();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

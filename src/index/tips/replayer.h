@@ -111,7 +111,7 @@ class Replayer {
   Cache& cache_;
   const unsigned undo_records_;  // that make a reclamation due
 
-  std::vector<Entry*> deferred_;  // oldest first
+  std::vector<Entry*> deferred_;  // those of a key oldest first
   Scaling scaling_;
   Workers workers_;
   std::uint64_t replays_ = 0, workers_used_ = 0, max_waiting_ = 0;
