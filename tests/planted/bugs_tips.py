@@ -601,11 +601,18 @@ BUGS = [
         (unit(TIPS_TEST, "TipsParts.ABatchIs*"),),
     ),
     # --- The reserve ---
-    Bug(
+    swap_part(
         "tips: a large block has no spans in the reserve",
         RESERVE,
-        "  if (need.spans() <= kMaxRun) {\n",
-        "  if (!{planted} && need.spans() <= kMaxRun) {\n",
+        "return need.spans() <= kMaxRun",
+        "static_cast<std::int64_t>(need.spans())",
+        "0",
+        (unit(FULL_TEST, "ReserveTest.*"),),
+    ),
+    drop(
+        "tips: what was replayed counts as waiting",
+        RESERVE,
+        "counts_[size_class] += count",
         (unit(FULL_TEST, "ReserveTest.*"),),
     ),
     drop(

@@ -318,6 +318,7 @@ class ReserveTest : public TipsTest {
     need.add(bytes, count);
     return need;
   }
+  static void settle(Reserve& reserve, const Need& need) { Reserve::Settling(reserve).add(need); }
   /// What is left when nothing is spare.
   static U64 spans(Reserve& reserve) {
     reserve.release_spare();
@@ -349,9 +350,9 @@ TEST_F(ReserveTest, HasASpanForEachClassAndWhatFillsIt) {
     EXPECT_EQ(spans(reserve), 3U);
   }
   EXPECT_EQ(spans(reserve), 2U);
-  reserve.settle(need(kSmall, 1));
+  settle(reserve, need(kSmall, 1));
   EXPECT_EQ(spans(reserve), 1U);
-  reserve.settle(need(kSmall, kInASpan));
+  settle(reserve, need(kSmall, kInASpan));
   EXPECT_EQ(spans(reserve), 0U);
 }
 
@@ -364,11 +365,11 @@ TEST_F(ReserveTest, HasTheSpansOfALargeBlock) {
     admission.keep();
     EXPECT_EQ(spans(reserve), 3 * i);
   }
-  reserve.settle(large);
+  settle(reserve, large);
   EXPECT_EQ(spans(reserve), 9U);
   EXPECT_FALSE(Reserve::Admission(reserve, need(alloc::kSpanSize, 17)));
   reserve.admit_logged(need(alloc::kSpanSize, 17));  // it was written through
-  for (unsigned i = 0; i < 3; ++i) reserve.settle(large);
+  for (unsigned i = 0; i < 3; ++i) settle(reserve, large);
   EXPECT_EQ(spans(reserve), 0U);
 }
 

@@ -369,7 +369,7 @@ TEST_F(TipsReplay, ShowsTheWritesOfTheLogsAgain) {
   Ground later = ground();
   Replayer again(later.framework, later.inspection, later.changes, later.cache, TipsOptions{});
   again.recover();
-  EXPECT_TRUE(again.has_backlog());
+  EXPECT_TRUE(again.has_deferred());
   const U64 hash = later.cache.hash_of("a");
   EXPECT_EQ(Cache::find(later.cache.bucket(hash), hash, "a")->value(), "2");
   again.run();

@@ -27,6 +27,7 @@ Replayer::~Replayer() {
 void Replayer::recover() {
   framework_.logs.recover([this](const LoggedWrite& write) { adopt(write); });
   replayed_to_ = framework_.reclaimed();
+  replay_begun_at_ = framework_.logs.last_number() - deferred_.size();
 }
 
 /// A write that was not replayed durably: found in the cache from now on, and replayed again.
@@ -42,18 +43,17 @@ void Replayer::adopt(const LoggedWrite& write) {
   entry.set(Entry::kQueued);
   framework_.reserve.admit_logged(changes_.need_of(entry));
   cache_.add(bucket, entry, old);
-  add_to_backlog();
 }
 
 /// Replays an entry, unless a later one of the cut has superseded it, and takes it out of its
 /// queue. Returns false if it has to wait for space; then it stays queued.
-bool Replayer::replay(Entry& entry) {
+bool Replayer::replay(Entry& entry, Reserve::Settling& settling) {
   const Need need = changes_.need_of(entry);
   if (!entry.is_superseded(cut_to_)) {
     if (!changes_.apply(entry, need)) return false;
     replayed_.fetch_add(1, std::memory_order_relaxed);
   }
-  framework_.reserve.settle(need);
+  settling.add(need);
   if (entry.operation() == Operation::erase) forget(entry);
   cache_.dequeue(entry);
   return true;
@@ -69,9 +69,9 @@ void Replayer::forget(Entry& entry) {
 
 /// Replays an entry for which there was no space, with what a reclamation frees. Returns false if
 /// that is not enough.
-bool Replayer::replay_after_reclaim(Entry& entry) {
+bool Replayer::replay_after_reclaim(Entry& entry, Reserve::Settling& settling) {
   reclaim();
-  return replay(entry);
+  return replay(entry, settling);
 }
 
 /// Keeps entries for a later replay. run() has made room for all of its cut.
@@ -86,11 +86,12 @@ void Replayer::reclaim_if_due() {
 /// Replays entries on this thread. Defers those for which there is no space, and if it throws, all
 /// that are left.
 void Replayer::replay_alone(std::span<Entry* const> entries) {
+  Reserve::Settling settling(framework_.reserve);
   auto next = entries.begin();
   try {
     while (next != entries.end()) {
       Entry& entry = **next;
-      const bool done = replay(entry) || replay_after_reclaim(entry);
+      const bool done = replay(entry, settling) || replay_after_reclaim(entry, settling);
       ++next;
       if (!done) deferred_.push_back(&entry);
       // This reclaims no record of the cut before all of the cut is replayed. After a crash they
@@ -115,9 +116,10 @@ std::vector<Replayer::Share> Replayer::share_out(std::span<Entry* const> entries
 /// Runs on a worker. Replays the entries of a share. Leaves those in the share for which there was
 /// no space, and all others from the first exception on, which it notes.
 void Replayer::work(Share& share) noexcept {
+  Reserve::Settling settling(framework_.reserve);
   const auto is_done = [&](Entry* entry) {
     try {
-      return share.failure == nullptr && replay(*entry);
+      return share.failure == nullptr && replay(*entry, settling);
     } catch (const std::exception&) {
       share.failure = std::current_exception();
       return false;
@@ -178,17 +180,17 @@ void Replayer::replay_queued(const std::vector<Entry*>& entries) {
 void Replayer::run() {
   inspection_.run();
   framework_.uno.require_whole();
-  backlog_.store(0, std::memory_order_relaxed);
   OperationLogs::Cut cut = framework_.logs.cut(deferred_);
   deferred_ = std::move(cut.left);
   cut_to_ = cut.number;
+  replay_begun_at_.store(cut.number, std::memory_order_relaxed);
   max_waiting_ = std::max<std::uint64_t>(max_waiting_, cut.entries.size());
   const auto start = std::chrono::steady_clock::now();
   if (changes_.is_ordered()) sort_by_key(cut.entries, changes_.key_kind());
   replay_queued(cut.entries);
   cache_.trim();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
+  scaling_.adapt(backlog(), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number() - 1);
   // Release: a thread that reads false finds writes that were deferred earlier in the index.

@@ -9,6 +9,13 @@
 namespace perdix::detail::index::tips {
 namespace {
 
+constexpr std::uint64_t kMaxRun = 16;  // spans in runs that one put may need
+
+/// Spans in runs that are kept for a put.
+std::int64_t runs_of(const Need& need) {
+  return need.spans() <= kMaxRun ? static_cast<std::int64_t>(need.spans()) : 0;
+}
+
 /// Spans that this many blocks of a class fill.
 std::int64_t spans_of(std::int64_t blocks, unsigned size_class) {
   const std::int64_t in_a_span = alloc::kSizeClasses[size_class].blocks;
@@ -28,20 +35,31 @@ Reserve::~Reserve() {
   if (pool_.health().writable()) lower(0);
 }
 
-/// Each step of a counter is one atomic operation, so the differences add up to what the counters
-/// say together.
-void Reserve::change(const Need& need, bool more) noexcept {
-  std::int64_t spans = 0;
-  if (need.spans() <= kMaxRun) {
-    spans = static_cast<std::int64_t>(need.spans());
-    if (!more) spans = -spans;
-  }
-  need.for_each([&](unsigned size_class, unsigned count) {
-    const std::int64_t step = more ? std::int64_t{count} : -std::int64_t{count};
-    const std::int64_t before = counts_[size_class].fetch_add(step, std::memory_order_relaxed);
-    spans += spans_of(before + step, size_class) - spans_of(before, size_class);
-  });
+/// Returns by how many spans more the blocks of a class fill. Each step of a counter is one atomic
+/// operation, so the differences add up to what the counters say together.
+std::int64_t Reserve::change(unsigned size_class, std::int64_t blocks) noexcept {
+  const std::int64_t before = counts_[size_class].fetch_add(blocks, std::memory_order_relaxed);
+  return spans_of(before + blocks, size_class) - spans_of(before, size_class);
+}
+
+/// Counts puts, or uncounts them if they are fewer than 0.
+void Reserve::change(const Need& need, std::int64_t puts) noexcept {
+  std::int64_t spans = runs_of(need) * puts;
+  need.for_each(
+      [&](unsigned size_class, unsigned count) { spans += change(size_class, count * puts); });
   if (spans != 0) needed_.fetch_add(spans);
+}
+
+void Reserve::Settling::add(const Need& need) noexcept {
+  runs_ += runs_of(need);
+  need.for_each([&](unsigned size_class, unsigned count) { counts_[size_class] += count; });
+}
+
+Reserve::Settling::~Settling() {
+  std::int64_t spans = -runs_;
+  for (unsigned size_class = 0; size_class < counts_.size(); ++size_class)
+    if (counts_[size_class] != 0) spans += reserve_.change(size_class, -counts_[size_class]);
+  if (spans != 0) reserve_.needed_.fetch_add(spans);
 }
 
 /// Spans of waiting puts that the claim does not have.
@@ -61,9 +79,9 @@ std::uint64_t Reserve::spare() const {
 
 bool Reserve::admit(const Need& need) {
   if (need.spans() > kMaxRun) return false;
-  change(need, true);
+  change(need, 1);
   if (missing() == 0 || grow()) return true;
-  change(need, false);
+  change(need, -1);
   return false;
 }
 

@@ -6,7 +6,7 @@
 //   admission.keep();                             // it is logged, and waits for its replay
 //   ...
 //   session.reserve(bytes, reserve.claim());      // its replay, in a full pool
-//   reserve.settle(need);                         // it was replayed
+//   settling.add(need);                           // it was replayed
 //
 // The space is a claim on free spans of the pool (alloc/claim.h), each of which can be divided into
 // blocks of one size class. So the reserve counts the blocks of each class that all waiting puts
@@ -51,7 +51,7 @@ class Reserve {
     Admission(Reserve& reserve, const Need& need)
         : reserve_(reserve), need_(need), admitted_(reserve.admit(need)) {}
     ~Admission() {
-      if (admitted_ && !kept_) reserve_.settle(need_);
+      if (admitted_ && !kept_) reserve_.change(need_, -1);
     }
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
@@ -67,10 +67,23 @@ class Reserve {
   };
 
   /// A put that was logged before this opening: it is admitted, whatever there is.
-  void admit_logged(const Need& need) noexcept { change(need, true); }
+  void admit_logged(const Need& need) noexcept { change(need, 1); }
 
-  /// A put has been replayed.
-  void settle(const Need& need) noexcept { change(need, false); }
+  /// Puts that were replayed: their needs are given up together, at the end.
+  class Settling {
+   public:
+    explicit Settling(Reserve& reserve) : reserve_(reserve) {}
+    ~Settling();
+    Settling(const Settling&) = delete;
+    Settling& operator=(const Settling&) = delete;
+
+    void add(const Need& need) noexcept;
+
+   private:
+    Reserve& reserve_;
+    std::int64_t runs_ = 0;  // spans
+    std::array<std::int64_t, alloc::kClasses> counts_{};
+  };
 
   /// What the replay of a put may take its need from, when the pool has no other space.
   alloc::Claim& claim() { return claim_; }
@@ -82,10 +95,9 @@ class Reserve {
   void release_all();
 
  private:
-  static constexpr std::uint64_t kMaxRun = 16;  // spans in runs that one put may need
-
   bool admit(const Need& need);
-  void change(const Need& need, bool more) noexcept;
+  void change(const Need& need, std::int64_t puts) noexcept;
+  std::int64_t change(unsigned size_class, std::int64_t blocks) noexcept;
   std::uint64_t missing() const;
   std::uint64_t spare() const;
   bool grow();
