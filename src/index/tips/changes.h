@@ -30,6 +30,12 @@ class Changes {
   /// The blocks that apply() may take from the pool.
   Need need_of(const Entry& entry) const;
 
+  /// Whether all puts need the same, and that.
+  bool needs_are_alike() const {
+    return guest_.kinds().key == Kind::u64 && guest_.kinds().value == Kind::u64;
+  }
+  Need need_alike() const { return needs_are_alike() ? need_of_put(0, 0) : Need(); }
+
   /// Removes the pair of a key, if it is there. Throws out_of_space, bad_alloc.
   void erase(Word wanted);
 
@@ -40,6 +46,7 @@ class Changes {
  private:
   void put(const Entry& entry);
   void take_out(Word wanted);
+  Need need_of_put(std::size_t key_size, std::size_t value_size) const;
   Word new_word(std::string_view bytes, Kind kind);
   void free_word(Word word, Kind kind);
 

@@ -40,9 +40,9 @@ void Framework::finish_reclamation() {
   uno.shrink(kKeptLogBlocks);
 }
 
-void Framework::release_spare() {
+void Framework::release_spare(const Need& alike) {
   uno.shrink(1);
-  reserve.release_spare();
+  reserve.release_spare(alike);
 }
 
 /// Both logs keep their first blocks to the end: opening requires them.

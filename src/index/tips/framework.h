@@ -48,8 +48,8 @@ class Framework {
   /// Waits until what reclamations have freed can be allocated again.
   void take_freed_back() { pool_.allocator().reclaim(); }
 
-  /// Gives back the space that is kept for later writes. After a reclamation.
-  void release_spare();
+  /// Gives back the space that is kept for later writes, as Reserve has it. After a reclamation.
+  void release_spare(const Need& alike);
 
   /// Tells of all of it, and of the header with the plug-in's object. What the plugged-in index
   /// leads to is no part of it: only the plug-in finds that (guest.inspect()), and only by its own

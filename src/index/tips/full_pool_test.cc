@@ -385,6 +385,22 @@ TEST_F(ReserveTest, HasAsManySpansAsWritesNeed) {
   EXPECT_EQ(noted_, 0U);
 }
 
+TEST_F(ReserveTest, AdmitsPutsThatNeedTheSameTogether) {
+  Reserve reserve(*pool_.core(), noted_);
+  const Need put = need(kSmall, 2);
+  constexpr U64 kPuts = 1000;
+  for (U64 i = 0; i < kPuts; ++i) {
+    Reserve::Admission admission(reserve, put, true);
+    ASSERT_TRUE(admission);
+    admission.keep();
+  }
+  const auto filled = [&](U64 puts) { return (2 * puts + kInASpan - 1) / kInASpan; };
+  reserve.release_spare(put);
+  EXPECT_EQ(reserve.claim().spans(), filled(kPuts)) << "not for those that did not come";
+  for (U64 i = 0; i < kPuts; ++i) settle(reserve, put);
+  EXPECT_EQ(spans(reserve), 0U);
+}
+
 TEST_F(ReserveTest, NotesWhatTheNextOpeningKeeps) {
   {
     Reserve reserve(*pool_.core(), noted_);

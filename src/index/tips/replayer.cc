@@ -206,7 +206,7 @@ void Replayer::settle() {
     if (deferred_.empty() || deferred_.size() == before) break;
     framework_.take_freed_back();  // so that it is there for them
   }
-  framework_.release_spare();
+  framework_.release_spare(changes_.need_alike());
   settled_to_ = framework_.logs.last_number();
 }
 

@@ -5,6 +5,7 @@
 #include <perdix/error.h>
 
 #include "pm/access.h"
+#include "util/stripe.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -85,6 +86,21 @@ bool Reserve::admit(const Need& need) {
   return false;
 }
 
+/// Of the puts that were admitted before; else admits some, if the claim has them.
+bool Reserve::admit_alike(const Need& need) {
+  constexpr std::int64_t kAtOnce = 32;
+  std::atomic<std::int64_t>& puts = admitted_[util::current_stripe() % admitted_.size()].puts;
+  for (std::int64_t left = puts.load(std::memory_order_relaxed); left > 0;)
+    if (puts.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return true;
+  change(need, kAtOnce);
+  if (missing() == 0) {
+    puts.fetch_add(kAtOnce - 1, std::memory_order_relaxed);
+    return true;
+  }
+  change(need, -kAtOnce);
+  return admit(need);
+}
+
 /// Claims what is missing, and more, since each step is noted durably.
 bool Reserve::grow() {
   constexpr unsigned kPasses = 32;
@@ -117,9 +133,11 @@ void Reserve::lower(std::uint64_t spans) {
   if (pm::load(noted_) != claim_.spans()) pool_.pm().publish(noted_, claim_.spans());
 }
 
-void Reserve::release_spare() {
+void Reserve::release_spare(const Need& alike) {
   const std::lock_guard lock(mutex_);
   passes_ = 0;
+  for (Admitted& admitted : admitted_)
+    if (const std::int64_t puts = admitted.puts.exchange(0)) change(alike, -puts);
   if (needed_.load() == 0) claim_.surrender();
   const std::uint64_t most = spare();
   giving_up_ = most;

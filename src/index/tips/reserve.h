@@ -31,8 +31,10 @@
 
 #include "alloc/claim.h"
 #include "alloc/size_class.h"
+#include "index/tips/layout.h"
 #include "index/tips/need.h"
 #include "pool/pool_core.h"
+#include "util/line.h"
 
 namespace perdix::detail::index::tips {
 
@@ -45,11 +47,14 @@ class Reserve {
   Reserve& operator=(const Reserve&) = delete;
 
   /// The space of a put, until keep() or the end: true if the put is admitted. False if the pool
-  /// has no space for it, or if the need is too large.
+  /// has no space for it, or if the need is too large. `alike`: all puts of the index need the
+  /// same.
   class Admission {
    public:
-    Admission(Reserve& reserve, const Need& need)
-        : reserve_(reserve), need_(need), admitted_(reserve.admit(need)) {}
+    Admission(Reserve& reserve, const Need& need, bool alike = false)
+        : reserve_(reserve),
+          need_(need),
+          admitted_(alike ? reserve.admit_alike(need) : reserve.admit(need)) {}
     ~Admission() {
       if (admitted_ && !kept_) reserve_.change(need_, -1);
     }
@@ -88,14 +93,21 @@ class Reserve {
   /// What the replay of a put may take its need from, when the pool has no other space.
   alloc::Claim& claim() { return claim_; }
 
-  /// Gives up what waiting puts do not need.
-  void release_spare();
+  /// Gives up what waiting puts do not need. `alike` is the need of puts that need the same.
+  void release_spare(const Need& alike = {});
 
   /// Gives up all of it: the index is being dropped.
   void release_all();
 
  private:
+  /// Puts that are admitted before they come, for the threads of some stripes: so that not each of
+  /// them changes the counters of all.
+  struct alignas(util::kCacheLine) Admitted {
+    std::atomic<std::int64_t> puts{0};
+  };
+
   bool admit(const Need& need);
+  bool admit_alike(const Need& need);
   void change(const Need& need, std::int64_t puts) noexcept;
   std::int64_t change(unsigned size_class, std::int64_t blocks) noexcept;
   std::uint64_t missing() const;
@@ -111,6 +123,7 @@ class Reserve {
   std::mutex mutex_;     // guards the size of the claim
   unsigned passes_ = 0;  // calls of grow() that do not try, since one has found no space
 
+  std::array<Admitted, kLogs> admitted_;
   std::atomic<std::uint64_t> giving_up_{0};  // spans of the claim on which no put may rely
   std::atomic<std::int64_t> needed_{0};      // spans for all that is counted below
   std::array<std::atomic<std::int64_t>, alloc::kClasses> counts_{};  // blocks

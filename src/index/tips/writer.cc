@@ -40,7 +40,8 @@ Attempt Writer::try_to_log(Entry& entry, const Condition& condition) {
   if (entry.operation() == Operation::erase) return log(entry, condition);
   // While earlier writes wait for space, no put joins them. An erase does, since it may free some.
   if (upkeep_.is_out_of_space()) return Attempt::no_reserve;
-  Reserve::Admission admission(framework_.reserve, changes_.need_of(entry));
+  Reserve::Admission admission(framework_.reserve, changes_.need_of(entry),
+                               changes_.needs_are_alike());
   if (!admission) return Attempt::no_reserve;
   const Attempt attempt = log(entry, condition);
   if (attempt == Attempt::done) admission.keep();
