@@ -84,7 +84,7 @@ BUGS = [
     drop(
         "tips: a reclamation leaves blocks that are new unflushed",
         UNO,
-        "for (const auto& [block, size] : fresh_)",
+        "for (const auto& [block, size] : fresh_.all())",
         BTREE,
     ),
     drop(

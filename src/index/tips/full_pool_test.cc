@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "alloc/session.h"
+#include "index/tips/fresh_blocks.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/line_set.h"
 #include "index/tips/plugins.h"
@@ -306,6 +307,28 @@ TEST(LineSetTest, FindsRoomForWhatWasAnnounced) {
     }
     if (round % 20 == 19) set.clear(), model.clear();
   }
+}
+
+TEST(FreshBlocksTest, AreFoundByWhatLiesInThem) {
+  FreshBlocks blocks;
+  const std::vector<FreshBlocks::Block> large = {{1 << 20, 300}, {5 << 20, 100}, {3 << 20, 64}};
+  for (const FreshBlocks::Block& block : large) blocks.make_room(), blocks.add(block, false);
+  blocks.make_room();
+  blocks.add({640, 48}, true);
+  for (const auto& [offset, bytes] : large) {
+    EXPECT_EQ(blocks.end_of_large(offset), offset + bytes);
+    EXPECT_EQ(blocks.end_of_large(offset + bytes - 1), offset + bytes);
+    EXPECT_EQ(blocks.end_of_large(offset + bytes), pm::kNull);
+    EXPECT_EQ(blocks.end_of_large(offset - 1), pm::kNull);
+    EXPECT_FALSE(blocks.has_small(offset));
+  }
+  EXPECT_TRUE(blocks.has_small(640));
+  EXPECT_EQ(blocks.end_of_large(640), pm::kNull);
+  EXPECT_EQ(blocks.all().size(), 4U);
+  blocks.clear();
+  EXPECT_FALSE(blocks.has_small(640));
+  EXPECT_EQ(blocks.end_of_large(1 << 20), pm::kNull);
+  EXPECT_TRUE(blocks.all().empty());
 }
 
 class ReserveTest : public TipsTest {

@@ -37,6 +37,10 @@ class LineSet {
     return true;
   }
 
+  bool contains(pm::Offset offset) const noexcept {
+    return !slots_.empty() && slots_[place_of(offset)] == offset;
+  }
+
   std::size_t dram_bytes() const { return slots_.capacity() * sizeof(pm::Offset); }
 
   void clear() noexcept {
@@ -48,12 +52,13 @@ class LineSet {
   static constexpr std::size_t kMinCapacity = 64;
 
   /// Where an offset is, or would be.
-  pm::Offset& slot_of(pm::Offset offset) noexcept {
+  std::size_t place_of(pm::Offset offset) const noexcept {
     const std::size_t mask = slots_.size() - 1;
     std::size_t i = util::hash(offset) & mask;
     while (slots_[i] != pm::kNull && slots_[i] != offset) i = (i + 1) & mask;
-    return slots_[i];
+    return i;
   }
+  pm::Offset& slot_of(pm::Offset offset) noexcept { return slots_[place_of(offset)]; }
 
   std::vector<pm::Offset> slots_;  // a power of two, at least half of them empty
   std::size_t size_ = 0;

@@ -167,13 +167,9 @@ void* Uno::allocate(std::size_t bytes) {
   alloc::Session session = pool_.allocator().session();
   const pm::Offset offset = take_block(session, bytes);
   const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
-  const auto fresh = fresh_.emplace(offset, size).first;
-  try {
-    session.commit(pm::set_word(memory_at(memory_used_), offset | kAllocated));
-  } catch (...) {
-    fresh_.erase(fresh);
-    throw;
-  }
+  fresh_.make_room();
+  session.commit(pm::set_word(memory_at(memory_used_), offset | kAllocated));
+  fresh_.add({offset, size}, pool_.allocator().small_block_at(offset) != pm::kNull);
   ++memory_used_;
   void* const block = pool_.at<std::byte>(offset);
   Scope::current().touch(block, size);
@@ -209,22 +205,22 @@ void Uno::free(void* block) {
   pm().store(memory_at(memory_used_++), pool_.offset(block) | kFreed);
 }
 
-/// The part of a line that belongs to the same block as `offset`.
-Uno::Line Uno::line_at(pm::Offset offset) const {
+/// The part of a line that belongs to the same block as `offset`: to `block`, or to one without a
+/// size class if that is kNull, which shares its lines with nothing.
+Uno::Line Uno::line_at(pm::Offset offset, pm::Offset block) const {
   pm::Offset begin = offset / pm::kLineSize * pm::kLineSize, end = begin + pm::kLineSize;
-  // An object that has no size class shares its lines with nothing.
-  if (const pm::Offset block = pool_.allocator().small_block_at(offset); block != pm::kNull) {
+  if (block != pm::kNull) {
     begin = std::max(begin, block);
     end = std::min(end, block + pool_.allocator().block_size(block));
   }
   return {begin, end - begin};
 }
 
-bool Uno::is_fresh(pm::Offset offset) const {
-  const auto after = fresh_.upper_bound(offset);
-  if (after == fresh_.begin()) return false;
-  const auto& [block, size] = *std::prev(after);
-  return offset < block + size;
+/// The end of the block of this epoch that an offset lies in, which `block` is if it has a size
+/// class; kNull if it lies in none.
+pm::Offset Uno::end_of_fresh(pm::Offset offset, pm::Offset block) {
+  if (block == pm::kNull) return fresh_.end_of_large(offset);
+  return fresh_.has_small(block) ? block + pool_.allocator().block_size(block) : pm::kNull;
 }
 
 /// Once in an epoch. Returns whether the line has a record only now. The caller has made room.
@@ -258,16 +254,16 @@ void Uno::add(const void* p, std::size_t bytes) {
 
 void Uno::log_lines(pm::Offset begin, pm::Offset end) {
   for (pm::Offset at = begin; at < end;) {
-    if (is_fresh(at)) {
-      const auto& [block, size] = *std::prev(fresh_.upper_bound(at));
-      at = block + size;
+    const pm::Offset block = pool_.allocator().small_block_at(at);
+    if (const pm::Offset behind = end_of_fresh(at, block); behind != pm::kNull) {
+      at = behind;
       ++saved_;
       continue;
     }
     // A plug-in of few changes has the room.
     if (undo_used_ == undo_room() || !logged_.has_room() || lines_.size() == lines_.capacity())
       make_room(operations_);
-    const Line line = line_at(at);
+    const Line line = line_at(at, block);
     if (!write_undo(line)) ++saved_;
     at = line.offset + line.size;
   }
@@ -279,10 +275,8 @@ bool Uno::is_empty() const {
 }
 
 std::uint64_t Uno::dram_bytes() const {
-  constexpr std::uint64_t kBytesPerFreshBlock = 48;  // a node of the map
   const std::lock_guard lock(mutex_);
-  return logged_.dram_bytes() + lines_.capacity() * sizeof(Line) +
-         fresh_.size() * kBytesPerFreshBlock;
+  return logged_.dram_bytes() + lines_.capacity() * sizeof(Line) + fresh_.dram_bytes();
 }
 
 bool Uno::has_room() const {
@@ -302,7 +296,7 @@ void Uno::flush(std::uint64_t reclaim_to) {
   // Durable by the fence behind them.
   for (const Line& line : lines_) pm().flush(pool_.at<std::byte>(line.offset), line.size);
   // Likewise.
-  for (const auto& [block, size] : fresh_) pm().flush(pool_.at<std::byte>(block), size);
+  for (const auto& [block, size] : fresh_.all()) pm().flush(pool_.at<std::byte>(block), size);
   // Likewise. Here, and not where they were written: that may have been another thread, whose
   // flushes this one's fence does not wait for.
   for (std::uint64_t place = 0; place < memory_used_; place += kMemoryPerBlock) {
@@ -353,7 +347,7 @@ void Uno::start_epoch() {
 bool Uno::is_sound(const UndoRecord& record) const {
   if (record.size == 0 || record.size > pm::kLineSize) return false;
   if (!pool_.contains(record.offset, record.size)) return false;
-  const Line line = line_at(record.offset);
+  const Line line = line_at(record.offset, pool_.allocator().small_block_at(record.offset));
   return line.offset == record.offset && line.size == record.size;
 }
 

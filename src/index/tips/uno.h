@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -30,6 +29,7 @@
 #include "index/common/owned.h"
 #include "index/common/problems.h"
 #include "index/tips/damage.h"
+#include "index/tips/fresh_blocks.h"
 #include "index/tips/layout.h"
 #include "index/tips/line_set.h"
 #include "index/tips/need.h"
@@ -165,8 +165,8 @@ class Uno {
   std::uint64_t memory_room() const { return memory_.size() * kMemoryPerBlock; }
   std::uint64_t check_of(const UndoRecord& record, std::uint64_t place) const;
   bool is_sound(const UndoRecord& record) const;
-  Line line_at(pm::Offset offset) const;
-  bool is_fresh(pm::Offset offset) const;
+  Line line_at(pm::Offset offset, pm::Offset block) const;
+  pm::Offset end_of_fresh(pm::Offset offset, pm::Offset block);
   bool write_undo(Line line);
   template <class Entry>
   void for_each_entry(Entry entry) const;
@@ -180,11 +180,11 @@ class Uno {
   std::vector<pm::Offset> memory_;
   std::uint64_t undo_used_ = 0;
   std::uint64_t memory_used_ = 0;
-  std::uint64_t operations_ = 0;               // that are running, each with its room
-  bool unfenced_ = false;                      // there is an undo record that may not be durable
-  LineSet logged_;                             // where logged lines begin
-  std::vector<Line> lines_;                    // the same, with sizes
-  std::map<pm::Offset, std::uint64_t> fresh_;  // blocks of this epoch
+  std::uint64_t operations_ = 0;  // that are running, each with its room
+  bool unfenced_ = false;         // there is an undo record that may not be durable
+  LineSet logged_;                // where logged lines begin
+  std::vector<Line> lines_;       // the same, with sizes
+  FreshBlocks fresh_;
   std::uint64_t written_ = 0, saved_ = 0;
   std::atomic<bool> broken_{false};
   std::atomic<bool> foreign_memory_{false};  // a plug-in has named some; then broken_, too
