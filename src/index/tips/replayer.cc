@@ -86,6 +86,7 @@ void Replayer::reclaim_if_due() {
 /// Replays entries on this thread. Defers those for which there is no space, and if it throws, all
 /// that are left.
 void Replayer::replay_alone(std::span<Entry* const> entries) {
+  const Uno::Alone alone(framework_.uno);
   Reserve::Settling settling(framework_.reserve);
   auto next = entries.begin();
   try {

@@ -28,15 +28,20 @@ thread_local Uno::Scope* current_scope = nullptr;
 
 }  // namespace
 
-Uno::Scope::Scope(Uno& uno, const Need& need) : uno_(uno), need_(need), outer_(current_scope) {
-  uno.begin_operation();
+/// Makes room, so that the operation need not stop between two stores.
+Uno::Scope::Scope(Uno& uno, const Need& need)
+    : uno_(uno), need_(need), lock_(uno.mutex_), outer_(current_scope) {
+  uno.make_room(uno.operations_ + 1);
+  ++uno.operations_;
+  if (!uno.alone_) lock_.unlock();
   current_scope = this;
 }
 
 Uno::Scope::~Scope() {
   report();
   current_scope = outer_;
-  uno_.end_operation();
+  if (!lock_.owns_lock()) lock_.lock();
+  --uno_.operations_;
 }
 
 Uno::Scope& Uno::Scope::current() {
@@ -110,16 +115,10 @@ void Uno::extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes) {
   blocks.push_back(offset);
 }
 
-/// Before an operation, so that it need not stop between two stores.
-void Uno::begin_operation() {
-  const std::lock_guard lock(mutex_);
-  make_room(operations_ + 1);
-  ++operations_;
-}
-
-void Uno::end_operation() noexcept {
-  const std::lock_guard lock(mutex_);
-  --operations_;
+/// The lock of the logs, unless the operation of this thread has it.
+std::unique_lock<std::mutex> Uno::lock() {
+  if (Scope::current().lock_.owns_lock()) return {};
+  return std::unique_lock(mutex_);
 }
 
 /// With the lock.
@@ -162,7 +161,7 @@ pm::Offset Uno::take_block(alloc::Session& session, std::size_t bytes) {
 
 /// The block with its entry in the memory log, in one commit: D5.
 void* Uno::allocate(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = this->lock();
   if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
   alloc::Session session = pool_.allocator().session();
   const pm::Offset offset = take_block(session, bytes);
@@ -197,7 +196,7 @@ void Uno::require_inside(const void* p, std::size_t bytes) {
 
 /// Not durable before flush(): until then recovery takes back that the block is out of use.
 void Uno::free(void* block) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = this->lock();
   or_break([&] {
     require_inside(block, 1);
     if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
@@ -244,7 +243,7 @@ bool Uno::write_undo(Line line) {
 void Uno::add(const void* p, std::size_t bytes) {
   or_break([&] { require_inside(p, bytes); });
   Scope::current().touch(const_cast<void*>(p), bytes);
-  const std::lock_guard lock(mutex_);
+  const auto lock = this->lock();
   const pm::Offset begin = pool_.offset(p);
   or_break([&] { log_lines(begin, begin + bytes); });
   // The plug-in stores next, and any store may reach PM immediately.

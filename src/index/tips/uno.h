@@ -81,12 +81,26 @@ class Uno {
     void report();
 
     Uno& uno_;
-    Need need_;  // what is left of it
+    Need need_;                          // what is left of it
+    std::unique_lock<std::mutex> lock_;  // of the logs, while one thread makes operations
     Scope* outer_;
     std::exception_ptr failure_;
     std::vector<Touched> touched_;  // empty but in the instrumented build
   };
 
+  /// While it exists, one thread makes operations, and each of them locks the logs once.
+  class Alone {
+   public:
+    explicit Alone(Uno& uno) : uno_(uno) { uno_.alone_ = true; }
+    ~Alone() { uno_.alone_ = false; }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    Uno& uno_;
+  };
+
+  // In an operation of this thread.
   void* allocate(std::size_t bytes);
   void free(void* block);
   void add(const void* p, std::size_t bytes);
@@ -153,8 +167,7 @@ class Uno {
   void require_inside(const void* p, std::size_t bytes);
   std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
   void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
-  void begin_operation();
-  void end_operation() noexcept;
+  std::unique_lock<std::mutex> lock();
   void make_room(std::uint64_t operations);
   void log_lines(pm::Offset begin, pm::Offset end);
   template <class Step>
@@ -174,6 +187,7 @@ class Uno {
   pool::PoolCore& pool_;
   Header& header_;
   alloc::Claim& claim_;
+  bool alone_ = false;  // changes while there is no operation
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<pm::Offset> undo_;
