@@ -35,12 +35,16 @@ struct TipsOptions {
   std::uint32_t chain = 5;
 
   /// Bytes of each of the eight operational logs: a power of two from 256 KiB to 256 MiB. Writers
-  /// wait for a log that is full. Applies to an index that is created; others keep theirs. The
-  /// cache takes half of that in DRAM, at most 16 MiB, so that its chains stay short.
-  std::uint32_t log_bytes = std::uint32_t{256} << 10;
+  /// wait for a log that is full. A log is made when a thread first needs it. 0: a 4096th of the
+  /// machine's memory or a 64th of the pool's max_size, whichever is less, from 256 KiB to 32 MiB.
+  /// Applies to an index that is created; others keep theirs. The cache takes half of that in DRAM,
+  /// at most 16 MiB, so that its chains stay short. While puts wait for their replay, the pool
+  /// keeps free what they may need: for a B+-tree of integers 17 bytes for each byte of a full log.
+  std::uint32_t log_bytes = 0;
 
   /// Records of the undo log, of a cache line each, after which the logs are reclaimed: from 320 to
-  /// 2^22. At most this number is read when the index is opened after a crash.
+  /// 2^22. At most this number is read when the index is opened after a crash. More than the caches
+  /// of the processor hold make a replay slower.
   std::uint32_t undo_records = 8192;
 
   /// Threads that replay the logs, at least: from 1 to `max_workers`, or to 256 if that is 0.

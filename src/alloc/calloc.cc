@@ -120,6 +120,13 @@ BlockRef Calloc::take_object(Lane& lane, std::uint64_t bytes) {
   return object;
 }
 
+void Calloc::claim(std::uint64_t spans) {
+  const Session session = this->session();
+  Lane& lane = *session.lane_;
+  lane.settle(std::numeric_limits<std::size_t>::max());
+  with_space(lane, [&](Effort effort) { return heap_.claim(spans, lane.node(), effort); });
+}
+
 /// Makes blocks available that were freed on other lanes, which may stay unused for long. Returns
 /// how many blocks.
 std::size_t Calloc::settle_others(Lane& lane) {

@@ -6,6 +6,7 @@
 //
 //   Session   one operation: reserve, free, log, finish           session.h
 //   Lane      recyclable log, reclaimed ring, current spans       lane.h, record.h
+//   Claim     free space that is kept for one user             claim.h
 //   Heap      spans and runs of spans                             heap.h, span.h, span_map.h
 //   Chunks    chunks of 16 MiB and growth                         chunks.h
 //
@@ -77,16 +78,22 @@ class Calloc {
   /// to `report`.
   void check(CheckReport& report) const;
 
+  /// Keeps spans free that Claims had when the pool was open last, until new ones take them over.
+  /// For the pool, once.
+  void restore_claims(std::uint64_t spans) noexcept { heap_.restore_claims(spans); }
+
   /// Waits for a grace period, so that all that was freed before the call can be allocated after
   /// it. Returns whether anything was waiting for one. In an epoch::Guard it does nothing and
   /// returns false. The caller must hold no Session.
   bool reclaim();
 
  private:
+  friend class Claim;
   friend class Session;
 
   void refill(Lane& lane, unsigned size_class, Block& block);
   BlockRef take_object(Lane& lane, std::uint64_t bytes);
+  void claim(std::uint64_t spans);
   template <class Attempt>
   void with_space(Lane& lane, Attempt attempt);
   std::size_t settle_others(Lane& lane);

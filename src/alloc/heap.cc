@@ -13,6 +13,12 @@ namespace {
 constexpr unsigned kSpansPerLook = 64;
 constexpr unsigned kSpansPerGrowth = 4096;
 
+/// Makes a span the caller's.
+Span* take_span(Span& span) noexcept {
+  span.place.store(Span::Place::owned, std::memory_order_seq_cst);
+  return &span;
+}
+
 }  // namespace
 
 Heap::Heap(Space& space, unsigned nodes)
@@ -42,27 +48,29 @@ Span* Heap::acquire(unsigned size_class, unsigned node, Effort effort) {
 }
 
 Heap::Found Heap::look_for_span(unsigned size_class, unsigned node, Effort effort) {
-  if (effort == Effort::local) return find_span(size_class, node);
+  if (effort == Effort::local) return find_span(size_class, node, effort);
   if (effort == Effort::grow) {
     discover_spans(size_class, kSpansPerGrowth);
     if (Span* span = listed_span(size_class, nodes_[node])) return {span};
-    form_chunk(chunks_.take(1, true), node);
-    return find_span(size_class, node);
+    grow(1, node);
+    return find_span(size_class, node, effort);
   }
-  discover_all_spans();
+  if (effort == Effort::anywhere) discover_all_spans();
   for (unsigned i = 0; i < nodes_.size(); ++i) {
-    const Found found = find_span(size_class, (node + i) % nodes_.size());
+    const Found found = find_span(size_class, (node + i) % nodes_.size(), effort);
     if (found.span != nullptr) return found;
   }
   return {};
 }
 
-Heap::Found Heap::find_span(unsigned size_class, unsigned node) {
-  Node& home = nodes_[node];
-  if (Span* span = listed_span(size_class, home)) return {span};
-  discover_spans(size_class, kSpansPerLook);
-  if (Span* span = listed_span(size_class, home)) return {span};
-  const Offset offset = find_run(1, node);
+Heap::Found Heap::find_span(unsigned size_class, unsigned node, Effort effort) {
+  if (effort != Effort::claimed) {
+    Node& home = nodes_[node];
+    if (Span* span = listed_span(size_class, home)) return {span};
+    discover_spans(size_class, kSpansPerLook);
+    if (Span* span = listed_span(size_class, home)) return {span};
+  }
+  const Offset offset = find_run(1, node, effort);
   if (offset == pm::kNull) return {};
   return {take_span(fresh_span(offset, size_class)), false};
 }
@@ -72,11 +80,6 @@ Span* Heap::listed_span(unsigned size_class, Node& node) noexcept {
     if (Span* span = spans->pop()) return take_span(*span);
   }
   return nullptr;
-}
-
-Span* Heap::take_span(Span& span) noexcept {
-  span.place.store(Span::Place::owned, std::memory_order_seq_cst);
-  return &span;
 }
 
 void Heap::release(Span& span) noexcept {
@@ -168,11 +171,11 @@ void Heap::dissolve_span(Span& span) {
 
 Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
   const std::lock_guard lock(mutex_);
-  if (effort == Effort::grow) form_chunk(chunks_.take(1, true), node);
+  if (effort == Effort::grow) grow(spans, node);
   if (effort == Effort::anywhere) discover_all_spans();
-  const std::size_t nodes = effort == Effort::anywhere ? nodes_.size() : 1;
+  const std::size_t nodes = effort >= Effort::anywhere ? nodes_.size() : 1;
   for (std::size_t i = 0; i < nodes; ++i) {
-    const Offset offset = find_run(spans, (node + i) % nodes_.size());
+    const Offset offset = find_run(spans, (node + i) % nodes_.size(), effort);
     if (offset == pm::kNull) continue;
     maps_[chunk_of(offset)].load(std::memory_order_relaxed)->run[span_index(offset)] =
         static_cast<std::uint8_t>(spans);
@@ -181,18 +184,61 @@ Offset Heap::take_run(std::uint16_t spans, unsigned node, Effort effort) {
   return pm::kNull;
 }
 
-/// Takes neighbouring free spans of a node's chunks; kNull if there are none.
-Offset Heap::find_run(unsigned spans, unsigned node) {
+/// Adds chunks until a run of spans can be taken that is not claimed.
+void Heap::grow(unsigned spans, unsigned node) {
+  do {
+    form_chunk(chunks_.take(1, true), node);
+  } while (free_spans() < claimed_ + spans);
+}
+
+/// Takes neighbouring free spans of a node's chunks; kNull if there are none. What is claimed is
+/// left, or becomes less by them.
+Offset Heap::find_run(unsigned spans, unsigned node, Effort effort) {
   Node& home = nodes_[node];
+  const std::uint64_t kept = effort == Effort::claimed ? 0 : claimed_;
   for (;;) {
-    if (SpanMap* map = home.runs.find(spans))
+    SpanMap* const map = free_spans() >= kept + spans ? home.runs.find(spans) : nullptr;
+    if (map != nullptr) {
+      if (effort == Effort::claimed) claimed_ -= std::min<std::uint64_t>(spans, claimed_);
       return span_offset(map->chunk, home.runs.take(*map, spans));
+    }
     if (discover_chunks()) continue;
     if (harvest_spans(home)) continue;
     const std::uint64_t chunk = chunks_.take(1, false);
     if (chunk == 0) return pm::kNull;
     form_chunk(chunk, node);
   }
+}
+
+std::uint64_t Heap::free_spans() const noexcept {
+  std::uint64_t spans = 0;
+  for (const Node& node : nodes_) spans += node.runs.free();
+  return spans;
+}
+
+bool Heap::claim(std::uint64_t spans, unsigned node, Effort effort) {
+  const std::lock_guard lock(mutex_);
+  if (effort == Effort::anywhere) discover_all_spans();
+  while (free_spans() < claimed_ + spans) {
+    if (discover_chunks()) continue;
+    const auto harvest = [this](Node& each) { return harvest_spans(each); };
+    if (std::any_of(nodes_.begin(), nodes_.end(), harvest)) continue;
+    const std::uint64_t chunk = chunks_.take(1, effort == Effort::grow);
+    if (chunk == 0) return false;
+    form_chunk(chunk, node);
+  }
+  claimed_ += spans;
+  return true;
+}
+
+void Heap::restore_claims(std::uint64_t spans) noexcept {
+  const std::lock_guard lock(mutex_);
+  claimed_ = spans;
+}
+
+void Heap::unclaim(std::uint64_t spans) noexcept {
+  const std::lock_guard lock(mutex_);
+  claimed_ -= std::min(spans, claimed_);
 }
 
 void Heap::give_back_run(Offset offset) {
@@ -241,6 +287,7 @@ bool Heap::harvest_chunks() {
       SpanMap& candidate = *map;
       map = map->next;
       if (candidate.chunk == 0 || candidate.free.size() != kMaxRun) continue;
+      if (free_spans() < claimed_ + kMaxRun) return any;  // what is left is claimed
       node.runs.remove(candidate);
       chunks_.write(candidate.chunk, {ChunkKind::free, 0, 1});
       // Before it becomes part of a larger tile.

@@ -6,6 +6,9 @@
 // when a block of its class is needed or freed. Invariant: a structure that was not read yet does
 // not change in PM.
 //
+// Claims keep free spans of chunks of spans: invariant: each Effort but `claimed` leaves as many
+// free as are claimed. After an opening fewer may be free.
+//
 // Thread-safe: one mutex, taken when a lane has used up a span. Lock order: lane, then heap. What
 // the heap writes to PM is neutral (for example, it turns a free span into a span without blocks)
 // and durable when the call returns, so it needs no log. A span is formed in PM without the mutex,
@@ -34,6 +37,7 @@ enum class Effort : std::uint8_t {
   local,     ///< what is there, in chunks of the thread's node
   grow,      ///< a new chunk; throws out_of_space if there can't be one
   anywhere,  ///< what is there, in chunks of any node
+  claimed,   ///< a part of what is claimed, in chunks of any node
 };
 
 class Heap {
@@ -97,6 +101,16 @@ class Heap {
   /// Gives the chunks of a large object back, which are free in PM.
   void give_back_chunks(Offset offset);
 
+  /// Keeps this many free spans more for claims (claim.h): only Effort::claimed takes them. Returns
+  /// false if there are too few. Throws out_of_space if `effort` is grow and the pool can't grow.
+  bool claim(std::uint64_t spans, unsigned node, Effort effort);
+
+  /// Keeps spans that were claimed before the pool was opened, as far as they are free.
+  void restore_claims(std::uint64_t spans) noexcept;
+
+  /// Keeps so many fewer.
+  void unclaim(std::uint64_t spans) noexcept;
+
   /// Verifies that the DRAM objects agree with PM, and adds to `report`. No operation may run.
   void check(CheckReport& report) const;
 
@@ -117,15 +131,16 @@ class Heap {
 
   // The caller of each of these holds mutex_.
   Found look_for_span(unsigned size_class, unsigned node, Effort effort);
-  Found find_span(unsigned size_class, unsigned node);
+  Found find_span(unsigned size_class, unsigned node, Effort effort);
   Span* listed_span(unsigned size_class, Node& node) noexcept;
-  Span* take_span(Span& span) noexcept;
   void list(Span& span) noexcept;
   void discover_spans(unsigned size_class, unsigned budget);
   void discover_all_spans();
   bool discover_chunks();
-  Offset find_run(unsigned spans, unsigned node);
+  Offset find_run(unsigned spans, unsigned node, Effort effort);
+  void grow(unsigned spans, unsigned node);
   RunBuckets& runs_of(const SpanMap& map) noexcept { return nodes_[map.node].runs; }
+  std::uint64_t free_spans() const noexcept;
   bool harvest_spans(Node& node);
   bool harvest_chunks();
   SpanMap& learn_chunk(std::uint64_t chunk);
@@ -148,6 +163,7 @@ class Heap {
   util::Arena arena_;
   ZeroedArray<std::atomic<SpanMap*>> maps_;  // by chunk
   std::vector<Node> nodes_;
+  std::uint64_t claimed_ = 0;  // free spans
   SpanMap* unused_maps_ = nullptr;
   std::array<Span*, 65> unused_spans_{};  // by words of the bitmap
 

@@ -1,6 +1,5 @@
 #include "alloc/lane.h"
 
-#include <bit>
 #include <cassert>
 
 namespace perdix::detail::alloc {
@@ -34,51 +33,21 @@ bool Lane::take(unsigned size_class, Block& block) noexcept {
     block = {block_[slot], nullptr, 0, slot};
     return true;
   }
-  Current& current = current_[size_class];
-  if (current.blocks == 0 && !advance(current)) return false;
-  const std::uint32_t index =
-      current.word * 64 + static_cast<std::uint32_t>(std::countr_zero(current.blocks));
-  current.blocks &= current.blocks - 1;
-  block = {current.span->block(index), current.span, index, kNoSlot};
-  marks_.prefetch(current.span->offset, index);
+  if (!current_[size_class].take(heap_, block)) return false;
+  marks_.prefetch(block.span->offset, block.index);
   return true;
 }
 
-/// Claims the next blocks of the current span. Gives the span up and returns false when it has no
-/// more.
-bool Lane::advance(Current& current) noexcept {
-  if (current.span == nullptr) return false;
-  const std::uint32_t words = current.span->geometry().words;
-  // Once around: words that were used up may have got free blocks since.
-  for (std::uint32_t i = 0;
-       i < words && current.span->available.load(std::memory_order_relaxed) > 0; ++i) {
-    current.word = current.word + 1 < words ? current.word + 1 : 0;
-    current.blocks = current.span->claim(current.word);
-    if (current.blocks != 0) return true;
-  }
-  heap_.release(*current.span);
-  current.span = nullptr;
-  return false;
-}
-
 void Lane::take_from(Span& span, unsigned size_class, Block& block) noexcept {
-  Current& current = current_[size_class];
-  assert(current.span == nullptr && current.blocks == 0);
-  current.span = &span;
-  current.word = span.geometry().words - 1;
+  current_[size_class].begin(span);
   [[maybe_unused]] const bool taken = take(size_class, block);
   assert(taken);
 }
 
 void Lane::put_back(const Block& block) noexcept {
   if (block.slot != kNoSlot) return push_ready(block.slot);
-  Current& current = current_[block.span->size_class];
-  const std::uint64_t bit = std::uint64_t{1} << (block.index % 64);
-  if (current.span == block.span && current.word == block.index / 64) {
-    current.blocks |= bit;
-  } else {
-    heap_.give_back(*block.span, block.index / 64, bit);
-  }
+  if (current_[block.span->size_class].put_back(block)) return;
+  heap_.give_back(*block.span, block.index / 64, std::uint64_t{1} << (block.index % 64));
 }
 
 void Lane::freed(Offset offset, Slot slot) {
@@ -121,12 +90,7 @@ void Lane::surrender() {
 }
 
 void Lane::surrender_spans() noexcept {
-  for (Current& current : current_) {
-    if (current.span == nullptr) continue;
-    if (current.blocks != 0) heap_.give_back(*current.span, current.word, current.blocks);
-    heap_.release(*current.span);
-    current = {};
-  }
+  for (SpanCursor& current : current_) current.surrender(heap_);
 }
 
 /// Gives the blocks of ready slots to the heap: they become free by their bits, not by the slots.

@@ -18,23 +18,11 @@
 #include "alloc/limbo.h"
 #include "alloc/marks.h"
 #include "alloc/record.h"
+#include "alloc/span_cursor.h"
 #include "util/spin_lock.h"
 #include "util/stripe.h"
 
 namespace perdix::detail::alloc {
-
-using Slot = std::uint16_t;
-inline constexpr Slot kNoSlot = 0xffff;
-
-/// A block that an operation has reserved or is going to free. `span` to `slot` are for small
-/// blocks.
-struct Block {
-  Offset offset = pm::kNull;
-  Span* span = nullptr;     ///< null if it came from a ring slot
-  std::uint32_t index = 0;  ///< in the span
-  Slot slot = kNoSlot;      ///< of the ring: where a reserved block came from, or a freed one goes
-  bool unread = false;      ///< of a freed block: no reader can see it
-};
 
 /// The operation that the holder of a lane is making, as its Session has filled it so far.
 struct Operation {
@@ -98,13 +86,6 @@ class alignas(util::kCacheLine) Lane {
   Operation operation;
 
  private:
-  struct Current {
-    Span* span = nullptr;
-    std::uint32_t word = 0;
-    std::uint64_t blocks = 0;  // of bitmap word `word`, claimed and not taken
-  };
-
-  bool advance(Current& current) noexcept;
   void make_available(Offset offset, Slot slot);
   void push_ready(Slot slot);
   void surrender_spans() noexcept;
@@ -120,7 +101,7 @@ class alignas(util::kCacheLine) Lane {
   epoch::Reclaimer& reclaimer_;
   LaneLayout& layout_;
 
-  std::array<Current, kClasses> current_{};
+  std::array<SpanCursor, kClasses> current_{};
   std::array<Slot, kClasses> ready_{};             // by class: its first ready slot
   std::array<Slot, LaneLayout::kSlots> next_{};    // by slot: the next ready one of its class
   std::array<Slot, LaneLayout::kSlots> unused_{};  // a stack, so that few lines of the ring are hot

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 
 #include "alloc/span_map.h"
 
@@ -31,6 +32,9 @@ class RunBuckets {
   /// The first of the maps with the longest runs, which are linked by SpanMap::next.
   SpanMap* longest() const noexcept { return first_.back(); }
 
+  /// Free spans of all maps.
+  std::uint64_t free() const noexcept { return free_; }
+
   /// Takes the first run of this many spans from a map that has one. Returns where it begins.
   unsigned take(SpanMap& map, unsigned spans) noexcept {
     const unsigned begin = map.free.find_run(spans);
@@ -50,6 +54,7 @@ class RunBuckets {
   void add(SpanMap& map) noexcept {
     map.bucket = std::bit_width(map.free.longest_run());
     if (map.bucket == 0) return;  // nothing to find there
+    free_ += map.free.size();
     SpanMap*& first = first_[map.bucket];
     map.previous = nullptr;
     map.next = first;
@@ -59,12 +64,14 @@ class RunBuckets {
 
   void remove(SpanMap& map) noexcept {
     if (map.bucket == 0) return;
+    free_ -= map.free.size();
     (map.previous != nullptr ? map.previous->next : first_[map.bucket]) = map.next;
     if (map.next != nullptr) map.next->previous = map.previous;
     map.bucket = 0;
   }
 
  private:
+  std::uint64_t free_ = 0;
   std::array<SpanMap*, 9> first_{};  // [b]: those with a free run of at least 2^(b-1) spans
 };
 

@@ -32,12 +32,16 @@ TEST(RunBuckets, ListsAMapByWhatIsLeftOfIt) {
   SpanMap map;
   map.free.add(8, 16);
   buckets.add(map);
+  EXPECT_EQ(buckets.free(), 16u);
   EXPECT_EQ(buckets.take(map, 10), 8u);
+  EXPECT_EQ(buckets.free(), 6u);
   EXPECT_EQ(buckets.find(6), &map);
   EXPECT_EQ(buckets.find(7), nullptr);
   EXPECT_EQ(buckets.take(map, 6), 18u);
   EXPECT_EQ(buckets.find(1), nullptr);
+  EXPECT_EQ(buckets.free(), 0u);
   buckets.give_back(map, 8, 16);
+  EXPECT_EQ(buckets.free(), 16u);
   EXPECT_EQ(buckets.find(16), &map);
 }
 

@@ -1,5 +1,6 @@
 #include "alloc/session.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <perdix/error.h>
 
 #include "alloc/calloc.h"
+#include "alloc/claim.h"
 #include "pm/access.h"
 
 namespace perdix::detail::alloc {
@@ -38,6 +40,14 @@ Session::~Session() {
 Offset Session::reserve(std::size_t bytes) {
   assert(!lane_->operation.logged && !lane_->operation.record.reserved.full());
   return bytes <= kLargestClass ? reserve_small(bytes > 0 ? bytes : 1) : reserve_object(bytes);
+}
+
+Offset Session::reserve(std::size_t bytes, Claim& claim) {
+  Operation& operation = lane_->operation;
+  assert(!operation.logged && !operation.record.reserved.full());
+  Block& block = operation.reserved[operation.record.reserved.size()];
+  operation.record.reserved.push(claim.take(std::max<std::size_t>(bytes, 1), block));
+  return block.offset;
 }
 
 Offset Session::reserve_small(std::uint64_t bytes) {

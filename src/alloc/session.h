@@ -46,6 +46,7 @@
 namespace perdix::detail::alloc {
 
 class Calloc;
+class Claim;
 class Lane;
 
 class Session {
@@ -63,6 +64,10 @@ class Session {
   /// Errc::too_large above kMaxObject, out_of_space; nothing has happened then, and earlier
   /// reservations remain. Cost: no PM, but when a lane needs a new span.
   Offset reserve(std::size_t bytes);
+
+  /// Like reserve(), of what is claimed: for an operation that reserve() has refused for want of
+  /// space. Throws out_of_space if the claim has nothing for it.
+  Offset reserve(std::size_t bytes, Claim& claim);
 
   /// Names a block that this operation frees, up to kMaxBlocks of them. Throws Errc::corrupt if no
   /// block is allocated there, bad_alloc; nothing has happened then.

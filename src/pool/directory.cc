@@ -96,7 +96,8 @@ void Directory::check_entry(Slot slot) const {
   const std::uint64_t state = pm::load(entries_[slot].state);
   if (state == kEntryFree) return;
   const bool known = state == kEntryLive || state == kEntryDropping;
-  if (known && sound(read(slot))) return;
+  const bool possible = pm::load(entries_[slot].claim) <= kMaxPoolSize / alloc::kSpanSize;
+  if (known && possible && sound(read(slot))) return;
   throw Error(Errc::corrupt,
               fmt::format("entry {} of the index directory of pool '{}' is damaged; restore the "
                           "pool from a backup",
@@ -135,9 +136,10 @@ Directory::Slot Directory::add(const IndexInfo& info) {
   DirectoryEntry& entry = entries_[free.front()];
   const DirectoryEntry made = make_entry(info);
   pm_.copy(&entry, &made, kImmutableSize);
-  // An earlier index may have left its root. Not flushed: it lies in the line of the state, and a
+  // An earlier index may have left these two. Not flushed: they lie in the line of the state, and a
   // line is written back with a prefix of the stores made to it.
   pm_.store(entry.root, 0);
+  pm_.store(entry.claim, 0);
   pm_.persist(&entry, kImmutableSize);   // all of this must be durable before the entry counts
   pm_.publish(entry.state, kEntryLive);  // the commit: the index exists
   return free.front();
@@ -160,6 +162,21 @@ IndexInfo Directory::info(Slot slot) const {
   return {std::string(text(entry.name, entry.name_size)),
           std::string(text(entry.engine, entry.engine_size)), static_cast<Kind>(entry.key_kind),
           static_cast<Kind>(entry.value_kind), static_cast<DataModel>(entry.model)};
+}
+
+std::uint64_t& Directory::claim_of(const std::uint64_t& root) const {
+  constexpr std::size_t kBefore = offsetof(DirectoryEntry, root);
+  const std::size_t place = reinterpret_cast<const std::byte*>(&root) -
+                            reinterpret_cast<const std::byte*>(entries_) - kBefore;
+  assert(place % sizeof(DirectoryEntry) == 0 && place / sizeof(DirectoryEntry) < kDirectoryEntries);
+  return entries_[place / sizeof(DirectoryEntry)].claim;
+}
+
+std::uint64_t Directory::claimed() const {
+  std::uint64_t spans = 0;
+  for (const std::uint64_t state : {kEntryLive, kEntryDropping})
+    for (const Slot slot : in_state(state)) spans += pm::load(entries_[slot].claim);
+  return spans;
 }
 
 void Directory::require_same(Slot slot, const IndexInfo& wanted) const {

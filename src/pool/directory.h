@@ -50,6 +50,12 @@ class Directory {
 
   std::uint64_t& root(Slot slot) const { return entries_[slot].root; }
 
+  /// The word of an index that says what is claimed for it, by its root.
+  std::uint64_t& claim_of(const std::uint64_t& root) const;
+
+  /// Spans that are claimed for all indexes.
+  std::uint64_t claimed() const;
+
   std::vector<Slot> live() const { return in_state(kEntryLive); }
   std::vector<Slot> dropping() const { return in_state(kEntryDropping); }
 

@@ -43,6 +43,8 @@ class IndexTable {
 
   IndexInfo info(Slot slot) const { return directory_.info(slot); }
   std::uint64_t& root(Slot slot) const { return directory_.root(slot); }
+  std::uint64_t& claim_of(const std::uint64_t& root) const { return directory_.claim_of(root); }
+  std::uint64_t claimed() const { return directory_.claimed(); }
 
   /// Live indexes, by name.
   std::vector<IndexInfo> live() const;

@@ -55,6 +55,23 @@ TEST_F(IndexTableTest, TellsAWrongEngineBeforeAHandle) {
                               [&] { table_.require_may_open(slot, other); });
 }
 
+TEST_F(IndexTableTest, CountsWhatIsClaimedForIndexes) {
+  const auto a = table_.add(info_of("a"));
+  const auto b = table_.add(info_of("b"));
+  EXPECT_EQ(table_.claimed(), 0u);
+  table_.claim_of(table_.root(a)) = 3;
+  table_.claim_of(table_.root(b)) = 4;
+  table_.begin_drop(b);
+  EXPECT_EQ(table_.claimed(), 7u);
+  table_.add_handle(b);
+  table_.finish_drop(b);
+  EXPECT_EQ(table_.claimed(), 3u);
+  EXPECT_EQ(table_.add(info_of("c")), b);
+  EXPECT_EQ(table_.claimed(), 3u) << "a new index has none";
+  entries_[a].claim = kMaxPoolSize;
+  testing_files::expect_error(Errc::corrupt, "damaged", [&] { table_.check(); });
+}
+
 TEST_F(IndexTableTest, LeavesADropThatWasPostponed) {
   const auto a = table_.add(info_of("a"));
   const auto b = table_.add(info_of("b"));

@@ -139,7 +139,8 @@ struct DirectoryEntry {
   // The line that changes.
   std::uint64_t state;  // kEntryFree -> kEntryLive -> kEntryDropping -> kEntryFree
   std::uint64_t root;   // the engine's; 0: the index is new and empty
-  std::uint8_t reserved1[48];
+  std::uint64_t claim;  // free spans that are kept for the index (alloc/claim.h); the index has it
+  std::uint8_t reserved1[40];
 };
 
 inline constexpr std::size_t kMaxEngineSize = 31;
@@ -154,6 +155,7 @@ static_assert(offsetof(DirectoryEntry, model) == 162);
 static_assert(offsetof(DirectoryEntry, checksum) == 184);
 static_assert(offsetof(DirectoryEntry, state) == 192);
 static_assert(offsetof(DirectoryEntry, root) == 200);
+static_assert(offsetof(DirectoryEntry, claim) == 208);
 static_assert(offsetof(DirectoryEntry, state) / pm::kLineSize ==
                   offsetof(DirectoryEntry, root) / pm::kLineSize,
               "one line, so that the order of their stores is enough");

@@ -175,6 +175,7 @@ void PoolCore::mark_open() {
 
 void PoolCore::start() {
   allocator_ = std::make_unique<alloc::Calloc>(*this);  // repairs what a crash left
+  allocator_->restore_claims(std::min(indexes_->claimed(), size() / alloc::kSpanSize));
   // Not persisted: it matters only while this process lives.
   auto* const owner = file_.area<OwnerBlock>(kOwnerOffset);
   pm().store(owner->pid_namespace, pid_namespace());

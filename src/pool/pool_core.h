@@ -133,6 +133,11 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
 
   const Health& health() const noexcept { return file_.health(); }
 
+  /// The word that says how many free spans are kept for an index when the pool is opened after a
+  /// crash (alloc::Claim), by the root of the index. The index publishes what it claims before it
+  /// relies on that, and 0 before it is dropped.
+  std::uint64_t& claim_of(const std::uint64_t& root) const { return indexes_->claim_of(root); }
+
   /// Opens the index, or creates it with root 0. Throws wrong_engine, wrong_kind, in_use,
   /// out_of_space (directory full), invalid_argument or too_large (name).
   IndexHandle open_index(IndexInfo wanted);

@@ -13,6 +13,7 @@ from bug import (
     PERSIST,
     POOL,
     POOL_ALONE,
+    POOL_CORE,
     RECORD,
     SESSION,
     STRINGS,
@@ -31,6 +32,7 @@ FILE_SYNC = "src/pm/file_sync.cc"
 GROUP_UNIT = (unit("src/pm/pm_test", "GroupCommit.*"),)
 FILE_SYNC_UNIT = (unit("src/pm/pm_test", "FileSyncTest.*"),)
 FAILED_SYNC_UNIT = (unit("tests/health/failed_sync_test", "*"),)
+CLAIM_UNIT = (unit("src/alloc/alloc_test", "ClaimTest.*"),)
 CANCELLATION_UNIT = (unit("src/pm/pm_test", "Cancellation.*"),)
 
 BUGS = [
@@ -163,6 +165,45 @@ BUGS = [
         "    words_[end].store(ChunkWord{ChunkKind::free, 0,"
         " static_cast<std::uint32_t>(tile_end - end)}.pack());\n",
         ALLOCATOR,
+    ),
+    # --- Claims ---
+    drop_part(
+        "others take spans that are claimed",
+        HEAP,
+        "SpanMap* const map = free_spans() >= kept + spans",
+        "kept + ",
+        CLAIM_UNIT,
+    ),
+    drop(
+        "a large object takes a chunk that is claimed",
+        HEAP,
+        "if (free_spans() < claimed_ + kMaxRun)",
+        CLAIM_UNIT,
+    ),
+    Bug(
+        "others get the rest of a span that a claim has begun",
+        "src/alloc/claim.cc",
+        "  return {block.offset, 0};\n",
+        "  if ({planted}) cursor.surrender(heap);\n  return {block.offset, 0};\n",
+        CLAIM_UNIT,
+    ),
+    drop(
+        "a claim takes spans of another one",
+        "src/alloc/claim.cc",
+        "if (this->spans() < spans)",
+        CLAIM_UNIT,
+    ),
+    drop(
+        "a pool opens without what is claimed for its indexes",
+        POOL_CORE,
+        "allocator_->restore_claims",
+        (unit("src/index/tips/tips_full_pool_test", "FullPool*.ReplaysAcceptedWrites"),),
+    ),
+    drop(
+        "a new index has the claim of one that was dropped",
+        DIRECTORY,
+        "pm_.store(entry.claim, 0)",
+        (unit("src/pool/pool_test", "IndexTableTest.*"),),
     ),
     # --- The pool and the seam ---
     Bug(

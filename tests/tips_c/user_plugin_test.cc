@@ -276,9 +276,13 @@ TEST_F(UserPlugin, HasItsLogsCheckedWhereItIsUnknown) {
   header.rings[0].head = 1;
   EXPECT_FALSE(pool.check().ok());
   header.rings[0].head = head;
-  header.reserve = undo;  // reached in two ways
+  const auto memory = header.memory;
+  header.memory = undo;  // reached in two ways
   EXPECT_FALSE(pool.check().ok());
-  header.reserve = 0;
+  header.memory = memory;
+  header.former_reserve = undo;  // of an earlier release
+  EXPECT_FALSE(pool.check().ok());
+  header.former_reserve = 0;
   EXPECT_TRUE(pool.check().ok());
 }
 

@@ -14,6 +14,7 @@
 #include <perdix/pool.h>
 
 #include "index/elimda/test_map.h"
+#include "util/random.h"
 #include "util/test_directory.h"
 
 namespace perdix::detail::index::elimda {

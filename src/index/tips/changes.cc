@@ -51,9 +51,9 @@ void Changes::take_out(Word wanted) {
   free_word(value, guest_.kinds().value);
 }
 
-bool Changes::apply(const Entry& entry) {
+bool Changes::apply(const Entry& entry, const Need& claimed) {
   try {
-    const Uno::Scope scope(uno_);
+    const Uno::Scope scope(uno_, claimed);
     if (entry.operation() == Operation::put)
       put(entry);
     else
@@ -70,14 +70,18 @@ bool Changes::apply(const Entry& entry) {
 }
 
 Need Changes::need_of(const Entry& entry) const {
+  if (entry.operation() != Operation::put) return {};
+  return need_of_put(entry.key().size(), entry.value().size());
+}
+
+/// The sizes are those of strings.
+Need Changes::need_of_put(std::size_t key_size, std::size_t value_size) const {
   Need need;
-  if (entry.operation() != Operation::put) return need;
   const Kinds kinds = guest_.kinds();
-  if (kinds.key == Kind::bytes) need.add(sizeof(Bytes) + entry.key().size(), 1);
-  if (kinds.value == Kind::bytes) need.add(sizeof(Bytes) + entry.value().size(), 1);
+  if (kinds.key == Kind::bytes) need.add(sizeof(Bytes) + key_size, 1);
+  if (kinds.value == Kind::bytes) need.add(sizeof(Bytes) + value_size, 1);
   // A separator has the length of a key and a byte more than the key.
-  const std::uint64_t separator =
-      kinds.key == Kind::bytes ? sizeof(Bytes) + entry.key().size() + 1 : 0;
+  const std::uint64_t separator = kinds.key == Kind::bytes ? sizeof(Bytes) + key_size + 1 : 0;
   for (const TakenNodes& nodes : guest_.facts().put_takes)
     if (nodes.count > 0) need.add(nodes.bytes + (nodes.with_key ? separator : 0), nodes.count);
   return need;

@@ -8,7 +8,7 @@
 
 #include "index/tips/entry.h"
 #include "index/tips/guest.h"
-#include "index/tips/reserve.h"
+#include "index/tips/need.h"
 #include "index/tips/uno.h"
 #include "pool/pool_core.h"
 
@@ -19,12 +19,22 @@ class Changes {
   Changes(const pool::PoolCore& pool, Guest& guest, Uno& uno)
       : pool_(pool), guest_(guest), uno_(uno) {}
 
-  /// Makes the write of an entry. Returns false if there was no space for it: nothing has happened
-  /// then.
-  bool apply(const Entry& entry);
+  /// Makes the write of an entry. A full pool gives it the blocks of `claimed`, its need if it was
+  /// admitted (reserve.h). Returns false if there was no space for it: nothing has happened then.
+  bool apply(const Entry& entry, const Need& claimed = {});
+
+  /// Whether the index keeps its keys in order.
+  bool is_ordered() const { return guest_.facts().ordered; }
+  Kind key_kind() const { return guest_.kinds().key; }
 
   /// The blocks that apply() may take from the pool.
   Need need_of(const Entry& entry) const;
+
+  /// Whether all puts need the same, and that.
+  bool needs_are_alike() const {
+    return guest_.kinds().key == Kind::u64 && guest_.kinds().value == Kind::u64;
+  }
+  Need need_alike() const { return needs_are_alike() ? need_of_put(0, 0) : Need(); }
 
   /// Removes the pair of a key, if it is there. Throws out_of_space, bad_alloc.
   void erase(Word wanted);
@@ -36,6 +46,7 @@ class Changes {
  private:
   void put(const Entry& entry);
   void take_out(Word wanted);
+  Need need_of_put(std::size_t key_size, std::size_t value_size) const;
   Word new_word(std::string_view bytes, Kind kind);
   void free_word(Word word, Kind kind);
 

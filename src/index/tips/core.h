@@ -3,7 +3,7 @@
 //
 //   recovery.h       creation, and what an opening requires
 //   guest.h          the plugged-in index; words.h: what it maps
-//   framework.h      what lies in PM besides it, recovered and reclaimed together:
+//   framework.h      what there is besides it, recovered and reclaimed together:
 //     uno.h            undo log and memory log, which undo an unfinished replay
 //     operation_log.h  the operational logs: a write is durable when its record is
 //     reserve.h        space for the replay of what is logged

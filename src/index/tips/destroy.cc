@@ -55,6 +55,7 @@ void destroy(pool::PoolCore& pool, std::uint64_t& root, Kinds kinds) {
   const Plugin& plugin = plugin_behind(pool, header_at(pool, pm::load(root)), kinds.key);
   Header& header = open_header(pool, root, plugin, 0);
   Framework framework(pool, root, header);
+  framework.reserve.release_all();
   Guest guest(plugin, object_behind(header), kinds);
   retry_when_full(pool, [&] { framework.roll_back_or_finish(); });
   guest.renew_locks();

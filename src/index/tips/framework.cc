@@ -5,9 +5,9 @@
 namespace perdix::detail::index::tips {
 
 Framework::Framework(pool::PoolCore& pool, std::uint64_t& root, Header& header)
-    : uno(pool, header),
+    : reserve(pool, pool.claim_of(root)),
+      uno(pool, header, reserve.claim()),
       logs(pool, header),
-      reserve(pool, header),
       pool_(pool),
       root_(root),
       header_(header) {}
@@ -40,14 +40,13 @@ void Framework::finish_reclamation() {
   uno.shrink(kKeptLogBlocks);
 }
 
-void Framework::release_spare() {
+void Framework::release_spare(const Need& alike) {
   uno.shrink(1);
-  reserve.release_spare();
+  reserve.release_spare(alike);
 }
 
 /// Both logs keep their first blocks to the end: opening requires them.
 void Framework::walk(Owned& owned) const {
-  reserve.walk(owned);
   logs.walk(owned);
   uno.walk(owned);
   OwnedBlocks rest(pool_.offset(&header_), sizeof header_ + header_.object_bytes, "a header");

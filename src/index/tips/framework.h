@@ -1,4 +1,4 @@
-// What an index has in PM besides the plugged-in one: its logs and its reserve, and the steps that
+// What an index has besides the plugged-in one: its logs in PM and its reserve, and the steps that
 // more than one of them takes part in (docs/durability/tips.md, D4 to D6).
 //
 // Invariants:
@@ -27,9 +27,9 @@ class Framework {
   /// `root` leads to the header. Checks the blocks of all parts. Throws corrupt.
   Framework(pool::PoolCore& pool, std::uint64_t& root, Header& header);
 
+  Reserve reserve;
   Uno uno;
   OperationLogs logs;
-  Reserve reserve;
 
   /// On opening, before anything of the index is read: takes back the operations since the last
   /// reclamation, or finishes that if its flush had ended. Throws corrupt, out_of_space.
@@ -48,8 +48,8 @@ class Framework {
   /// Waits until what reclamations have freed can be allocated again.
   void take_freed_back() { pool_.allocator().reclaim(); }
 
-  /// Gives back the space that is kept for later writes. After a reclamation.
-  void release_spare();
+  /// Gives back the space that is kept for later writes, as Reserve has it. After a reclamation.
+  void release_spare(const Need& alike);
 
   /// Tells of all of it, and of the header with the plug-in's object. What the plugged-in index
   /// leads to is no part of it: only the plug-in finds that (guest.inspect()), and only by its own

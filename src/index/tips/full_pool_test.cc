@@ -1,6 +1,7 @@
 // Full pools: what was acknowledged finds its space, erases need none, and the parts that see to
 // it.
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "alloc/session.h"
+#include "index/tips/fresh_blocks.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/line_set.h"
 #include "index/tips/plugins.h"
@@ -185,10 +187,38 @@ TYPED_TEST(FullPool, ReplaysAcceptedWrites) {
       expect_all(*work(pool));
     }
     const Pool pool = this->open_small();
+    Hog(*pool.core()).take_everything();  // before the index is open
     expect_all(typename TypeParam::Index(pool, "t"));
     Hog(*pool.core()).give_back();
     EXPECT_TRUE(pool.check().ok());
   }
+}
+
+// Another thread takes what it gets while the logs are replayed.
+TYPED_TEST(FullPool, ReplaysBesideAnotherIndexThatTakesAllItGets) {
+  constexpr U64 kLogged = 1500;
+  const Pool pool = this->open_small();
+  {
+    typename TypeParam::Index index(pool, "t");
+    Hog hog(*pool.core());
+    const BusyBackground busy(*pool.core());
+    for (U64 i = 0; i < kLogged; ++i)
+      index.put(key_of<typename TypeParam::Key>(i), datum<typename TypeParam::Value>(i));
+    hog.take_everything();
+    std::atomic<bool> done{false};
+    std::thread thief([&] {
+      while (!done) hog.take_everything();
+    });
+    EXPECT_EQ(index.size(), kLogged);
+    done = true;
+    thief.join();
+    EXPECT_EQ(index.pending(), 0U);
+    for (U64 i = 0; i < kLogged; ++i)
+      ASSERT_EQ(index.get(key_of<typename TypeParam::Key>(i)),
+                std::optional(datum<typename TypeParam::Value>(i)));
+  }
+  Hog(*pool.core()).give_back();
+  EXPECT_TRUE(pool.check().ok());
 }
 
 // --- An operation that finds no room halfway ---
@@ -272,11 +302,34 @@ TEST(LineSetTest, FindsRoomForWhatWasAnnounced) {
     set.make_room(count);
     for (std::size_t i = 0; i < count; ++i) {
       ASSERT_TRUE(set.has_room());
-      const pm::Offset line = 64 * (1 + random.below(3000));
+      const pm::Offset line = 16 * (64 + random.below(12'000));
+      EXPECT_EQ(set.contains(line), model.count(line) != 0);
       EXPECT_EQ(set.insert(line), model.insert(line).second);
     }
     if (round % 20 == 19) set.clear(), model.clear();
   }
+}
+
+TEST(FreshBlocksTest, AreFoundByWhatLiesInThem) {
+  FreshBlocks blocks;
+  const std::vector<FreshBlocks::Block> large = {{1 << 20, 300}, {5 << 20, 100}, {3 << 20, 64}};
+  for (const FreshBlocks::Block& block : large) blocks.make_room(), blocks.add(block, false);
+  blocks.make_room();
+  blocks.add({1280, 48}, true);
+  for (const auto& [offset, bytes] : large) {
+    EXPECT_EQ(blocks.end_of_large(offset), offset + bytes);
+    EXPECT_EQ(blocks.end_of_large(offset + bytes - 1), offset + bytes);
+    EXPECT_EQ(blocks.end_of_large(offset + bytes), pm::kNull);
+    EXPECT_EQ(blocks.end_of_large(offset - 1), pm::kNull);
+    EXPECT_FALSE(blocks.has_small(offset));
+  }
+  EXPECT_TRUE(blocks.has_small(1280));
+  EXPECT_EQ(blocks.end_of_large(1280), pm::kNull);
+  EXPECT_EQ(blocks.all().size(), 4U);
+  blocks.clear();
+  EXPECT_FALSE(blocks.has_small(1280));
+  EXPECT_EQ(blocks.end_of_large(1 << 20), pm::kNull);
+  EXPECT_TRUE(blocks.all().empty());
 }
 
 class ReserveTest : public TipsTest {
@@ -289,99 +342,115 @@ class ReserveTest : public TipsTest {
     need.add(bytes, count);
     return need;
   }
-  static unsigned blocks(const Reserve& reserve) {
-    unsigned count = 0;
-    const pool::BlockVisitor add = [&](pm::Offset) { ++count; };
-    ShownBlocks shown(add);
-    reserve.walk(shown);
-    return count;
+  static void settle(Reserve& reserve, const Need& need) { Reserve::Settling(reserve).add(need); }
+  /// What is left when nothing is spare.
+  static U64 spans(Reserve& reserve) {
+    reserve.release_spare();
+    return reserve.claim().spans();
   }
 
   Pool pool_ = open();
-  Header& header_ = header(pool_);
-
- private:
-  /// In a block that no index has.
-  static Header& header(const Pool& pool) {
-    alloc::Session session = pool.core()->allocator().session();
-    static constexpr U64 kBytes = 2 * sizeof(Header);
-    const pm::Offset block = session.reserve(kBytes);
-    auto* const header = pool.core()->at<Header>(block);
-    *header = Header{};
-    session.commit(pm::set_word(header[1].magic, 1));
-    return *header;
-  }
+  const pool::IndexHandle handle_ =
+      pool_.core()->open_index("t", "tips:btree", Kind::u64, Kind::u64);
+  U64& noted_ = pool_.core()->claim_of(handle_.root());
 };
 
 TEST_F(ReserveTest, HasASpanForEachClassAndWhatFillsIt) {
-  Reserve reserve(*pool_.core(), header_);
-  using Answer = Reserve::Answer;
-  EXPECT_EQ(Reserve::Admission(reserve, need(kSmall, 1)).answer(), Answer::admitted);
-  EXPECT_EQ(blocks(reserve), 1U);
-  for (U64 i = 0; i <= kInASpan; ++i) {
-    EXPECT_EQ(blocks(reserve), 1U) << i;
-    Reserve::Admission admission(reserve, need(kSmall, 1));
-    EXPECT_EQ(admission.answer(), Answer::admitted);
-    admission.keep();
+  Reserve reserve(*pool_.core(), noted_);
+  {
+    const Reserve::Admission admission(reserve, need(kSmall, 1));
+    EXPECT_TRUE(admission);
+    EXPECT_EQ(spans(reserve), 1U);
   }
-  EXPECT_EQ(blocks(reserve), 2U);
+  EXPECT_EQ(spans(reserve), 0U);
+  for (U64 i = 0; i <= kInASpan; ++i) {
+    Reserve::Admission admission(reserve, need(kSmall, 1));
+    EXPECT_TRUE(admission);
+    admission.keep();
+    EXPECT_EQ(spans(reserve), i < kInASpan ? 1U : 2U) << i;
+  }
   {
     const Reserve::Admission other(reserve, need(1000, 1));
-    EXPECT_EQ(blocks(reserve), 3U);
-    reserve.release_spare();
-    EXPECT_EQ(blocks(reserve), 3U);
+    EXPECT_EQ(spans(reserve), 3U);
   }
-  reserve.release_spare();
-  EXPECT_EQ(blocks(reserve), 2U);
-  reserve.settle(need(kSmall, 1));
-  reserve.release_spare();
-  EXPECT_EQ(blocks(reserve), 1U);
-  reserve.settle(need(kSmall, kInASpan));
-  reserve.release_spare();
-  EXPECT_EQ(blocks(reserve), 0U);
+  EXPECT_EQ(spans(reserve), 2U);
+  settle(reserve, need(kSmall, 1));
+  EXPECT_EQ(spans(reserve), 1U);
+  settle(reserve, need(kSmall, kInASpan));
+  EXPECT_EQ(spans(reserve), 0U);
 }
 
 TEST_F(ReserveTest, HasTheSpansOfALargeBlock) {
-  Reserve reserve(*pool_.core(), header_);
-  using Answer = Reserve::Answer;
+  Reserve reserve(*pool_.core(), noted_);
   const Need large = need(2 * alloc::kSpanSize + 1, 1);
   for (unsigned i = 1; i <= 4; ++i) {
     Reserve::Admission admission(reserve, large);
-    EXPECT_EQ(admission.answer(), Answer::admitted);
-    EXPECT_EQ(blocks(reserve), 3 * i);
+    EXPECT_TRUE(admission);
     admission.keep();
+    EXPECT_EQ(spans(reserve), 3 * i);
   }
-  reserve.settle(large);
-  reserve.release_spare();
-  EXPECT_EQ(blocks(reserve), 9U);
-  EXPECT_EQ(Reserve::Admission(reserve, need(alloc::kSpanSize, 17)).answer(), Answer::no_space);
+  settle(reserve, large);
+  EXPECT_EQ(spans(reserve), 9U);
+  EXPECT_FALSE(Reserve::Admission(reserve, need(alloc::kSpanSize, 17)));
   reserve.admit_logged(need(alloc::kSpanSize, 17));  // it was written through
-  for (unsigned i = 0; i < 3; ++i) reserve.settle(large);
-  reserve.release_spare();
-  EXPECT_EQ(blocks(reserve), 0U);
+  for (unsigned i = 0; i < 3; ++i) settle(reserve, large);
+  EXPECT_EQ(spans(reserve), 0U);
 }
 
-TEST_F(ReserveTest, OutlivesItsProcessAndIsSpentOnce) {
+TEST_F(ReserveTest, HasAsManySpansAsWritesNeed) {
+  Reserve reserve(*pool_.core(), noted_);
+  Reserve::Admission admission(reserve, need(kSmall, 1000 * kInASpan));
+  EXPECT_TRUE(admission);
+  admission.keep();
+  EXPECT_EQ(spans(reserve), 1000U);
+  EXPECT_EQ(noted_, 1000U);
+  reserve.release_all();
+  EXPECT_EQ(reserve.claim().spans(), 0U);
+  EXPECT_EQ(noted_, 0U);
+}
+
+TEST_F(ReserveTest, AdmitsPutsThatNeedTheSameTogether) {
+  Reserve reserve(*pool_.core(), noted_);
+  const Need put = need(kSmall, 2);
+  constexpr U64 kPuts = 1000;
+  for (U64 i = 0; i < kPuts; ++i) {
+    Reserve::Admission admission(reserve, put, true);
+    ASSERT_TRUE(admission);
+    admission.keep();
+  }
+  const auto filled = [&](U64 puts) { return (2 * puts + kInASpan - 1) / kInASpan; };
+  reserve.release_spare(put);
+  EXPECT_EQ(reserve.claim().spans(), filled(kPuts)) << "not for those that did not come";
+  for (U64 i = 0; i < kPuts; ++i) settle(reserve, put);
+  EXPECT_EQ(spans(reserve), 0U);
+}
+
+TEST_F(ReserveTest, NotesWhatTheNextOpeningKeeps) {
   {
-    Reserve reserve(*pool_.core(), header_);
+    Reserve reserve(*pool_.core(), noted_);
     Reserve::Admission admission(reserve, need(kSmall, 3 * kInASpan));
     admission.keep();
+    EXPECT_GE(noted_, 3U) << "before the put is logged";
+    EXPECT_EQ(spans(reserve), 3U);
   }
-  Reserve reserve(*pool_.core(), header_);
-  EXPECT_EQ(blocks(reserve), 3U);
+  Reserve reserve(*pool_.core(), noted_);
+  EXPECT_EQ(reserve.claim().spans(), 3U);
   reserve.admit_logged(need(kSmall, 2 * kInASpan));
-  reserve.release_spare();
-  EXPECT_EQ(blocks(reserve), 2U);
-  EXPECT_TRUE(reserve.spend());
-  EXPECT_TRUE(reserve.spend());
-  EXPECT_FALSE(reserve.spend());
+  EXPECT_EQ(spans(reserve), 2U);
+  EXPECT_EQ(noted_, 2U);
 }
 
-TEST_F(ReserveTest, LetsPutsWaitOnceItIsLarge) {
-  Reserve reserve(*pool_.core(), header_);
-  using Answer = Reserve::Answer;
-  EXPECT_EQ(Reserve::Admission(reserve, need(kSmall, 1000 * kInASpan)).answer(), Answer::wait);
-  EXPECT_EQ(Reserve::Admission(reserve, need(kSmall, 1)).answer(), Answer::admitted);
+TEST(TipsNeed, GivesTheSmallestBlockThatIsLargeEnough) {
+  Need need;
+  need.add(100, 2);
+  need.add(40, 1);
+  need.add(2 * alloc::kSpanSize, 1);
+  EXPECT_EQ(need.spans(), 2U);
+  EXPECT_EQ(need.take(40), 40U);
+  EXPECT_EQ(need.take(40), 100U);
+  EXPECT_EQ(need.take(101), 2 * alloc::kSpanSize);
+  EXPECT_EQ(need.take(100), 100U);
+  EXPECT_EQ(need.take(1), 0U);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 //   T4. Every block that the plug-in was given since the epoch began has an entry in the memory
 //       log, and so has every block that it gave back since. An entry is 0, or the offset of an
 //       allocated block with a mark.
-//   T5. `reserve` is the first of a chain of allocated blocks (reserve.h). The first ring exists.
-//   T6. Header, reserve, the blocks of both logs, rings, and the payloads of their records are one
+//   T5. The first ring exists. `former_reserve` is 0.
+//   T6. Header, the blocks of both logs, rings, and the payloads of their records are one
 //       allocated block each, large enough for what it holds.
 #pragma once
 
@@ -28,6 +28,10 @@ namespace perdix::detail::index::tips {
 inline constexpr unsigned kLogs = 8;
 inline constexpr std::uint64_t kHeaderMagic = 0x31'5350'4954'5250;  // "PRTIPS1"
 inline constexpr std::uint64_t kRecordAlignment = pm::kLineSize;
+
+// Of a ring. An erase finds room in the last quarter, so a quarter has room for each key.
+inline constexpr std::uint32_t kMinLogBytes = std::uint32_t{256} << 10;
+inline constexpr std::uint32_t kMaxLogBytes = std::uint32_t{256} << 20;
 
 /// An operational log: a ring that is made when a thread first needs it, and lasts.
 struct RingPlace {
@@ -51,7 +55,7 @@ struct Header {
   std::uint64_t flushed;     // the last epoch whose changes of the index are durable
   std::uint64_t reclaim_to;  // what `reclaimed` becomes when `flushed` is `epoch`; before `flushed`
   std::uint64_t reclaimed;   // records with this number or a lower one mean nothing
-  pm::Offset reserve;        // first ReserveBlock, 0: none; with the commit of its allocation
+  pm::Offset former_reserve;    // an earlier release kept blocks for replays while it ran
   std::array<char, 24> plugin;  // its name, written at creation; zeros behind it
   std::array<RingPlace, kLogs> rings;
 };
@@ -87,13 +91,6 @@ struct LogBlock {
   std::uint64_t bytes;  // of the whole block, as its log has them
 };
 static_assert(sizeof(LogBlock) == 16);
-
-/// A block of the reserve. Nothing of it is used but the link.
-struct ReserveBlock {
-  pm::Offset next;  // 0: none
-  std::uint64_t reserved;
-};
-static_assert(sizeof(ReserveBlock) == 16);
 
 inline constexpr std::uint64_t kUndoBytes = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t kMemoryBytes = 2048;

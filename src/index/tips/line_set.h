@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "pm/offset.h"
@@ -10,7 +11,8 @@
 
 namespace perdix::detail::index::tips {
 
-/// Not thread-safe. pm::kNull can't be in it.
+/// Offsets are multiples of 16. Those of a kilobyte share a slot, since lines of one node come
+/// together. Not thread-safe. What is below 1024 can't be in it.
 class LineSet {
  public:
   /// The next `count` calls of insert() find room.
@@ -18,10 +20,10 @@ class LineSet {
     if (2 * (size_ + count) <= slots_.size()) return;
     std::size_t capacity = kMinCapacity;
     while (capacity < 4 * (size_ + count)) capacity *= 2;
-    std::vector<pm::Offset> old(capacity);
+    std::vector<Slot> old(capacity);
     old.swap(slots_);
-    for (const pm::Offset offset : old)
-      if (offset != pm::kNull) slot_of(offset) = offset;
+    for (const Slot& slot : old)
+      if (slot.region != 0) slots_[place_of(slot.region)] = slot;
   }
 
   /// Whether insert() finds room once more.
@@ -29,34 +31,49 @@ class LineSet {
 
   /// False if it is there already.
   bool insert(pm::Offset offset) noexcept {
-    assert(has_room());
-    pm::Offset& slot = slot_of(offset);
-    if (slot == offset) return false;
-    slot = offset;
-    ++size_;
-    return true;
+    assert(has_room() && offset % kUnit == 0 && offset >= kRegion);
+    Slot& slot = slots_[place_of(offset / kRegion)];
+    if (slot.region == 0) ++size_;
+    slot.region = offset / kRegion;
+    const std::uint64_t before = slot.units;
+    slot.units |= unit_of(offset);
+    return slot.units != before;
   }
 
-  std::size_t dram_bytes() const { return slots_.capacity() * sizeof(pm::Offset); }
+  bool contains(pm::Offset offset) const noexcept {
+    return !slots_.empty() && (slots_[place_of(offset / kRegion)].units & unit_of(offset)) != 0;
+  }
+
+  std::size_t dram_bytes() const { return slots_.capacity() * sizeof(Slot); }
 
   void clear() noexcept {
-    slots_.assign(slots_.size(), pm::kNull);  // which takes no memory
+    slots_.assign(slots_.size(), Slot{});  // which takes no memory
     size_ = 0;
   }
 
  private:
   static constexpr std::size_t kMinCapacity = 64;
+  static constexpr std::uint64_t kUnit = 16, kRegion = 64 * kUnit;
 
-  /// Where an offset is, or would be.
-  pm::Offset& slot_of(pm::Offset offset) noexcept {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t i = util::hash(offset) & mask;
-    while (slots_[i] != pm::kNull && slots_[i] != offset) i = (i + 1) & mask;
-    return slots_[i];
+  struct Slot {
+    std::uint64_t region = 0;  // 0: none
+    std::uint64_t units = 0;   // of it, a bit for each
+  };
+
+  static std::uint64_t unit_of(pm::Offset offset) noexcept {
+    return std::uint64_t{1} << (offset % kRegion / kUnit);
   }
 
-  std::vector<pm::Offset> slots_;  // a power of two, at least half of them empty
-  std::size_t size_ = 0;
+  /// Where a region is, or would be.
+  std::size_t place_of(std::uint64_t region) const noexcept {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t i = util::hash(region) & mask;
+    while (slots_[i].region != 0 && slots_[i].region != region) i = (i + 1) & mask;
+    return i;
+  }
+
+  std::vector<Slot> slots_;  // a power of two, at least half of them empty
+  std::size_t size_ = 0;     // regions
 };
 
 }  // namespace perdix::detail::index::tips

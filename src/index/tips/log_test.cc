@@ -38,7 +38,7 @@ TEST_F(LogRounds, AreReclaimed) {
   constexpr U64 kRounds = 60;
   const Pool pool = open();
   {
-    LongValues index(pool, "t");
+    LongValues index(pool, "t", small_logs());
     for (U64 round = 0; round < kRounds; ++round) {
       write(index, round);
       index.size();  // replays
@@ -52,7 +52,7 @@ TEST_F(LogRounds, AreFoundAfterADeath) {
   constexpr U64 kRounds = 40;
   for (U64 round = 0; round < kRounds; ++round) {
     die_after([&](const Pool& pool) {
-      auto* const index = new LongValues(pool, "t");  // never closed
+      auto* const index = new LongValues(pool, "t", small_logs());  // never closed
       write(*index, round);
     });
   }

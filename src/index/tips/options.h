@@ -8,13 +8,11 @@
 #include <perdix/tips.h>
 
 #include "index/common/engine_options.h"
+#include "index/tips/layout.h"
 #include "index/tips/uno.h"
 
 namespace perdix::detail::index::tips {
 
-// An erase finds room in the last quarter of a log, so a quarter has room for each key.
-inline constexpr std::uint32_t kMinLogBytes = std::uint32_t{256} << 10;
-inline constexpr std::uint32_t kMaxLogBytes = std::uint32_t{256} << 20;
 inline constexpr std::uint32_t kMaxWorkers = 256;
 
 inline constexpr std::array kOptions = {
@@ -27,13 +25,13 @@ inline constexpr std::array kOptions = {
         [](const TipsOptions& o) { return o.cached_pairs <= std::uint64_t{1} << 32; }),
     option<&TipsOptions::chain>("chain", "entries of a chain of the cache", "from 1 to 64",
                                 [](const TipsOptions& o) { return o.chain >= 1 && o.chain <= 64; }),
-    option<&TipsOptions::log_bytes>("log_bytes", "bytes of each operational log of a new index",
-                                    "a power of two from 256K to 256M",
-                                    [](const TipsOptions& o) {
-                                      return std::has_single_bit(o.log_bytes) &&
-                                             o.log_bytes >= kMinLogBytes &&
-                                             o.log_bytes <= kMaxLogBytes;
-                                    }),
+    option<&TipsOptions::log_bytes>(
+        "log_bytes", "bytes of each operational log of a new index; 0: by the size of the memory",
+        "0, or a power of two from 256K to 256M",
+        [](const TipsOptions& o) {
+          return o.log_bytes == 0 || (std::has_single_bit(o.log_bytes) &&
+                                      o.log_bytes >= kMinLogBytes && o.log_bytes <= kMaxLogBytes);
+        }),
     option<&TipsOptions::undo_records>(
         "undo_records", "records of the undo log after which the logs are reclaimed",
         "from 320 to 4194304",

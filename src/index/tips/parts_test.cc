@@ -1,4 +1,6 @@
 // The parts of a Core, each for itself.
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -16,12 +18,15 @@
 #include "index/tips/framework.h"
 #include "index/tips/indexes/btree.h"
 #include "index/tips/inspection.h"
+#include "index/tips/key_order.h"
 #include "index/tips/reach.h"
 #include "index/tips/recovery.h"
+#include "index/tips/settings.h"
 #include "index/tips/test_tips.h"
 #include "index/tips/upkeep.h"
 #include "index/tips/writer.h"
 #include "pool/pool_core.h"
+#include "util/random.h"
 
 namespace perdix::detail::index::tips {
 namespace {
@@ -114,6 +119,42 @@ TEST(TipsTrail, EndsALongWayThatLeadsRoundInCircles) {
   EXPECT_LE(steps, 1700U);
   Trail straight;
   for (std::uintptr_t at = 0; at < 5000; ++at) ASSERT_FALSE(straight.comes_again(64 * at));
+}
+
+TEST(TipsSettings, LogsFitThePoolAndTheMachine) {
+  EXPECT_EQ(default_log_bytes(U64{16} << 20), kMinLogBytes);
+  U64 before = kMinLogBytes;
+  for (unsigned bits = 20; bits < 48; ++bits) {
+    const U64 bytes = default_log_bytes(U64{1} << bits);
+    EXPECT_TRUE(std::has_single_bit(bytes));
+    EXPECT_GE(bytes, before) << bits;
+    EXPECT_LE(bytes, std::max<U64>((U64{1} << bits) / 64, kMinLogBytes)) << bits;
+    EXPECT_LE(bytes, U64{32} << 20);
+    before = bytes;
+  }
+}
+
+TEST_F(TipsParts, ABatchIsInTheOrderOfItsKeysAndOfTheWritesOfAKey) {
+  Ground all = ground();
+  util::Random random(1);
+  std::vector<NewEntry> owned;
+  std::vector<Entry*> batch;
+  for (U64 i = 0; i < 500; ++i) {
+    const std::string key(random.below(12), static_cast<char>('a' + random.below(3)));
+    owned.push_back(all.entry(Operation::put, key, std::to_string(i)));
+    owned.back()->set_number(i);
+    batch.push_back(owned.back().get());
+  }
+  sort_by_key(batch, Kind::bytes);
+  ASSERT_EQ(batch.size(), owned.size());
+  for (std::size_t i = 1; i < batch.size(); ++i) {
+    const Entry &before = *batch[i - 1], &after = *batch[i];
+    EXPECT_LE(before.key().substr(0, 8), after.key().substr(0, 8));
+    if (before.key() == after.key()) {
+      EXPECT_LT(before.number(), after.number());
+    }
+  }
+  EXPECT_LT(rank_of(std::string_view("\x02\x01\0\0\0\0\0\0", 8), Kind::u64), 259U);
 }
 
 TEST_F(TipsParts, AHeaderIsMadeOnceAndForOnePlugIn) {
@@ -328,7 +369,7 @@ TEST_F(TipsReplay, ShowsTheWritesOfTheLogsAgain) {
   Ground later = ground();
   Replayer again(later.framework, later.inspection, later.changes, later.cache, TipsOptions{});
   again.recover();
-  EXPECT_TRUE(again.has_backlog());
+  EXPECT_TRUE(again.has_deferred());
   const U64 hash = later.cache.hash_of("a");
   EXPECT_EQ(Cache::find(later.cache.bucket(hash), hash, "a")->value(), "2");
   again.run();
@@ -444,7 +485,9 @@ TEST_F(TipsParts, ADroppedIndexLeavesNoBlockAndNoRoot) {
     all.put("unfinished", "1");
   }
   EXPECT_GT(used(), before);
+  core_.claim_of(handle_.root()) = 5;  // as a process has left it that has died
   destroy(core_, handle_.root(), kKinds);
+  EXPECT_EQ(core_.claim_of(handle_.root()), 0U);
   EXPECT_EQ(handle_.root(), pm::kNull);
   EXPECT_EQ(used(), before);
 }

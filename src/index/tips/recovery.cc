@@ -14,6 +14,7 @@
 #include "index/tips/damage.h"
 #include "index/tips/guest.h"
 #include "index/tips/plugins.h"
+#include "index/tips/settings.h"
 #include "pool/origin.h"
 
 namespace perdix::detail::index::tips {
@@ -45,6 +46,14 @@ std::uint64_t bytes_with(const Plugin& plugin) {
                           pool.path().string(), plugin.name, bytes, plugin.object_bytes));
 }
 
+/// Closed by that release, the index has no such blocks.
+[[noreturn]] void throw_older(const pool::PoolCore& pool) {
+  throw Error(Errc::older_format,
+              fmt::format("{}: a process of an earlier release has died while it had a Tips index "
+                          "open: open the index by that release once more, and close the pool",
+                          pool.path().string()));
+}
+
 /// The root word is the commit. The plug-in's object is made in place, before it is visible.
 void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
             std::uint64_t ring_bytes) {
@@ -72,6 +81,7 @@ void create(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
   const auto random = pool::random_uuid();
   std::memcpy(&header.nonce, random.data(), sizeof header.nonce);
   header.base = address_of(pool);
+  if (ring_bytes == 0) ring_bytes = default_log_bytes(pool.max_size());
   header.ring_bytes =
       kRecordAlignment * pm::limit("tips: lines of a new ring", ring_bytes / kRecordAlignment);
   header.undo = undo, header.memory = memory;
@@ -91,6 +101,7 @@ Header& header_at(pool::PoolCore& pool, pm::Offset offset) {
     throw_damaged_part(pool, "the root");
   Header& header = *pool.at<Header>(offset);
   if (header.magic != kHeaderMagic) throw_damaged_part(pool, "the header");
+  if (header.former_reserve != pm::kNull) throw_older(pool);
   return header;
 }
 

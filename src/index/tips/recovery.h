@@ -13,8 +13,9 @@
 
 namespace perdix::detail::index::tips {
 
-/// Finds the header below the root of an index, which it creates if there is none. Throws corrupt
-/// if the header is damaged, wrong_engine if another plug-in has made the object.
+/// Finds the header below the root of an index, which it creates if there is none, with logs of
+/// that size; 0: of the size that fits the pool and the machine. Throws corrupt if the header is
+/// damaged, wrong_engine if another plug-in has made the object.
 Header& open_header(pool::PoolCore& pool, std::uint64_t& root, const Plugin& plugin,
                     std::uint64_t ring_bytes);
 

@@ -5,9 +5,21 @@
 #include <mutex>
 #include <utility>
 
+#include "index/tips/key_order.h"
 #include "index/tips/settings.h"
 
 namespace perdix::detail::index::tips {
+
+namespace {
+
+/// Entries of a large cut have left the processor's caches, and their order is not that of their
+/// addresses.
+void prefetch_behind(std::span<Entry* const>::iterator next, std::span<Entry* const> entries) {
+  constexpr std::ptrdiff_t kAhead = 8;
+  if (entries.end() - next > kAhead) __builtin_prefetch(*(next + kAhead), 1);
+}
+
+}  // namespace
 
 Replayer::Replayer(Framework& framework, Inspection& inspection, Changes& changes, Cache& cache,
                    const TipsOptions& options)
@@ -26,6 +38,7 @@ Replayer::~Replayer() {
 void Replayer::recover() {
   framework_.logs.recover([this](const LoggedWrite& write) { adopt(write); });
   replayed_to_ = framework_.reclaimed();
+  replay_begun_at_ = framework_.logs.last_number() - deferred_.size();
 }
 
 /// A write that was not replayed durably: found in the cache from now on, and replayed again.
@@ -41,17 +54,17 @@ void Replayer::adopt(const LoggedWrite& write) {
   entry.set(Entry::kQueued);
   framework_.reserve.admit_logged(changes_.need_of(entry));
   cache_.add(bucket, entry, old);
-  add_to_backlog();
 }
 
 /// Replays an entry, unless a later one of the cut has superseded it, and takes it out of its
 /// queue. Returns false if it has to wait for space; then it stays queued.
-bool Replayer::replay(Entry& entry) {
+bool Replayer::replay(Entry& entry, Reserve::Settling& settling) {
+  const Need need = changes_.need_of(entry);
   if (!entry.is_superseded(cut_to_)) {
-    if (!changes_.apply(entry)) return false;
+    if (!changes_.apply(entry, need)) return false;
     replayed_.fetch_add(1, std::memory_order_relaxed);
   }
-  framework_.reserve.settle(changes_.need_of(entry));
+  settling.add(need);
   if (entry.operation() == Operation::erase) forget(entry);
   cache_.dequeue(entry);
   return true;
@@ -65,14 +78,11 @@ void Replayer::forget(Entry& entry) {
   if (entry.has(Entry::kLinked)) cache_.remove(bucket, entry);
 }
 
-/// Replays an entry for which there was no space: with what a reclamation frees, then with the
-/// reserve. Returns false if that is not enough.
-bool Replayer::replay_with_reserve(Entry& entry) {
+/// Replays an entry for which there was no space, with what a reclamation frees. Returns false if
+/// that is not enough.
+bool Replayer::replay_after_reclaim(Entry& entry, Reserve::Settling& settling) {
   reclaim();
-  do {
-    if (replay(entry)) return true;
-  } while (framework_.reserve.spend());
-  return false;
+  return replay(entry, settling);
 }
 
 /// Keeps entries for a later replay. run() has made room for all of its cut.
@@ -87,11 +97,14 @@ void Replayer::reclaim_if_due() {
 /// Replays entries on this thread. Defers those for which there is no space, and if it throws, all
 /// that are left.
 void Replayer::replay_alone(std::span<Entry* const> entries) {
+  const Uno::Alone alone(framework_.uno);
+  Reserve::Settling settling(framework_.reserve);
   auto next = entries.begin();
   try {
     while (next != entries.end()) {
+      prefetch_behind(next, entries);
       Entry& entry = **next;
-      const bool done = replay(entry) || replay_with_reserve(entry);
+      const bool done = replay(entry, settling) || replay_after_reclaim(entry, settling);
       ++next;
       if (!done) deferred_.push_back(&entry);
       // This reclaims no record of the cut before all of the cut is replayed. After a crash they
@@ -116,9 +129,10 @@ std::vector<Replayer::Share> Replayer::share_out(std::span<Entry* const> entries
 /// Runs on a worker. Replays the entries of a share. Leaves those in the share for which there was
 /// no space, and all others from the first exception on, which it notes.
 void Replayer::work(Share& share) noexcept {
+  Reserve::Settling settling(framework_.reserve);
   const auto is_done = [&](Entry* entry) {
     try {
-      return share.failure == nullptr && replay(*entry);
+      return share.failure == nullptr && replay(*entry, settling);
     } catch (const std::exception&) {
       share.failure = std::current_exception();
       return false;
@@ -159,7 +173,7 @@ void Replayer::replay_together(std::span<Entry* const> entries, unsigned workers
 
 /// Replays the entries of a cut, or defers them.
 void Replayer::replay_queued(const std::vector<Entry*>& entries) {
-  constexpr std::size_t kAtOnce = 256;  // between two looks at the UNO logs
+  constexpr std::size_t kAtOnce = 2048;  // between two looks at the UNO logs
   const unsigned workers =
       pm::background_work() && entries.size() >= kAtOnce ? scaling_.workers() : 1;
   workers_used_ += workers;
@@ -179,16 +193,17 @@ void Replayer::replay_queued(const std::vector<Entry*>& entries) {
 void Replayer::run() {
   inspection_.run();
   framework_.uno.require_whole();
-  backlog_.store(0, std::memory_order_relaxed);
   OperationLogs::Cut cut = framework_.logs.cut(deferred_);
   deferred_ = std::move(cut.left);
   cut_to_ = cut.number;
+  replay_begun_at_.store(cut.number, std::memory_order_relaxed);
   max_waiting_ = std::max<std::uint64_t>(max_waiting_, cut.entries.size());
   const auto start = std::chrono::steady_clock::now();
+  if (changes_.is_ordered()) sort_by_key(cut.entries, changes_.key_kind());
   replay_queued(cut.entries);
   cache_.trim();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  scaling_.adapt(backlog_.load(std::memory_order_relaxed), cut.entries.size(), took.count());
+  scaling_.adapt(backlog(), cut.entries.size(), took.count());
   replayed_to_ = cut.number;
   for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number() - 1);
   // Release: a thread that reads false finds writes that were deferred earlier in the index.
@@ -204,7 +219,7 @@ void Replayer::settle() {
     if (deferred_.empty() || deferred_.size() == before) break;
     framework_.take_freed_back();  // so that it is there for them
   }
-  framework_.release_spare();
+  framework_.release_spare(changes_.need_alike());
   settled_to_ = framework_.logs.last_number();
 }
 

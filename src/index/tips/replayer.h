@@ -80,10 +80,10 @@ class Replayer {
   /// earlier in the index.
   bool is_out_of_space() const { return out_of_space_.load(std::memory_order_acquire); }
 
-  /// Counts a write. Returns how many came since the last replay, about.
-  std::uint64_t add_to_backlog() { return backlog_.fetch_add(1, std::memory_order_relaxed) + 1; }
-
-  bool has_backlog() const { return backlog_.load(std::memory_order_relaxed) > 0; }
+  /// Writes since the last replay, about.
+  std::uint64_t backlog() const {
+    return framework_.logs.last_number() - replay_begun_at_.load(std::memory_order_relaxed);
+  }
 
  private:
   /// The entries of a worker: all at first, then those that it leaves.
@@ -93,9 +93,9 @@ class Replayer {
   };
 
   void adopt(const LoggedWrite& write);
-  bool replay(Entry& entry);
+  bool replay(Entry& entry, Reserve::Settling& settling);
   void forget(Entry& entry);
-  bool replay_with_reserve(Entry& entry);
+  bool replay_after_reclaim(Entry& entry, Reserve::Settling& settling);
   void replay_alone(std::span<Entry* const> entries);
   void replay_together(std::span<Entry* const> entries, unsigned workers);
   static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);
@@ -111,7 +111,7 @@ class Replayer {
   Cache& cache_;
   const unsigned undo_records_;  // that make a reclamation due
 
-  std::vector<Entry*> deferred_;  // oldest first
+  std::vector<Entry*> deferred_;  // those of a key oldest first
   Scaling scaling_;
   Workers workers_;
   std::uint64_t replays_ = 0, workers_used_ = 0, max_waiting_ = 0;
@@ -120,8 +120,8 @@ class Replayer {
   std::uint64_t settled_to_ = 0;                // the last number after settle()
   std::atomic<std::uint64_t> caught_up_to_{0};  // replayed_to_, when none was deferred
   std::atomic<bool> out_of_space_{false};
-  std::atomic<std::uint64_t> backlog_{0};
-  std::atomic<std::uint64_t> replayed_{0};  // entries; counted by workers
+  std::atomic<std::uint64_t> replay_begun_at_{0};  // the newest record then
+  std::atomic<std::uint64_t> replayed_{0};         // entries; counted by workers
 };
 
 }  // namespace perdix::detail::index::tips

@@ -1,15 +1,21 @@
 #include "index/tips/reserve.h"
 
-#include <unordered_set>
+#include <algorithm>
 
 #include <perdix/error.h>
 
-#include "alloc/session.h"
-#include "index/tips/damage.h"
 #include "pm/access.h"
+#include "util/stripe.h"
 
 namespace perdix::detail::index::tips {
 namespace {
+
+constexpr std::uint64_t kMaxRun = 16;  // spans in runs that one put may need
+
+/// Spans in runs that are kept for a put.
+std::int64_t runs_of(const Need& need) {
+  return need.spans() <= kMaxRun ? static_cast<std::int64_t>(need.spans()) : 0;
+}
 
 /// Spans that this many blocks of a class fill.
 std::int64_t spans_of(std::int64_t blocks, unsigned size_class) {
@@ -19,102 +25,131 @@ std::int64_t spans_of(std::int64_t blocks, unsigned size_class) {
 
 }  // namespace
 
-Reserve::Reserve(pool::PoolCore& pool, Header& header) : pool_(pool), header_(header) {
-  std::unordered_set<pm::Offset> seen;
-  for (pm::Offset at = pm::load(header.reserve); at != pm::kNull;) {
-    if (!seen.insert(at).second || !pool.allocator().validate_block(at, alloc::kSpanSize))
-      throw_damaged_part(pool, "the reserve");
-    at = pm::load(pool.at<ReserveBlock>(at)->next);
-  }
-  held_ = static_cast<std::int64_t>(seen.size());
+/// The file may hold any number: the allocator has not kept more than the pool has.
+Reserve::Reserve(pool::PoolCore& pool, std::uint64_t& noted)
+    : pool_(pool),
+      noted_(noted),
+      claim_(pool.allocator(), std::min(pm::load(noted), pool.size() / alloc::kSpanSize)) {}
+
+/// The claim may have less than is noted, since it hands out spans.
+Reserve::~Reserve() {
+  if (pool_.health().writable()) lower(0);
 }
 
-/// Each step of a counter is one atomic operation, so the differences add up to what the counters
-/// say together.
-void Reserve::change(const Need& need, bool more) noexcept {
-  std::int64_t spans = 0;
-  if (need.spans() <= kMaxRun) {
-    spans = static_cast<std::int64_t>(need.spans());
-    if (!more) spans = -spans;
-  }
-  need.for_each([&](unsigned size_class, unsigned count) {
-    const std::int64_t step = more ? std::int64_t{count} : -std::int64_t{count};
-    const std::int64_t before = counts_[size_class].fetch_add(step, std::memory_order_relaxed);
-    spans += spans_of(before + step, size_class) - spans_of(before, size_class);
-  });
+/// Returns by how many spans more the blocks of a class fill. Each step of a counter is one atomic
+/// operation, so the differences add up to what the counters say together.
+std::int64_t Reserve::change(unsigned size_class, std::int64_t blocks) noexcept {
+  const std::int64_t before = counts_[size_class].fetch_add(blocks, std::memory_order_relaxed);
+  return spans_of(before + blocks, size_class) - spans_of(before, size_class);
+}
+
+/// Counts puts, or uncounts them if they are fewer than 0.
+void Reserve::change(const Need& need, std::int64_t puts) noexcept {
+  std::int64_t spans = runs_of(need) * puts;
+  need.for_each(
+      [&](unsigned size_class, unsigned count) { spans += change(size_class, count * puts); });
   if (spans != 0) needed_.fetch_add(spans);
 }
 
-Reserve::Answer Reserve::admit(const Need& need) {
-  if (need.spans() > kMaxRun) return Answer::no_space;
-  change(need, true);
-  const Answer answer = is_enough() ? Answer::admitted : grow();
-  if (answer != Answer::admitted) change(need, false);
-  return answer;
+void Reserve::Settling::add(const Need& need) noexcept {
+  runs_ += runs_of(need);
+  need.for_each([&](unsigned size_class, unsigned count) { counts_[size_class] += count; });
 }
 
-Reserve::Answer Reserve::grow() {
-  constexpr unsigned kPasses = 32;
-  const std::lock_guard lock(mutex_);
-  try {
-    while (!is_enough()) {
-      if (held_.load() >= kMaxBlocks) return Answer::wait;
-      if (passes_ > 0) return --passes_, Answer::no_space;
-      push();
-    }
-    return Answer::admitted;
-  } catch (const Error& error) {
-    if (error.code() != Errc::out_of_space) throw;
-    passes_ = kPasses;
-    return Answer::no_space;
+Reserve::Settling::~Settling() {
+  std::int64_t spans = -runs_;
+  for (unsigned size_class = 0; size_class < counts_.size(); ++size_class)
+    if (counts_[size_class] != 0) spans += reserve_.change(size_class, -counts_[size_class]);
+  if (spans != 0) reserve_.needed_.fetch_add(spans);
+}
+
+/// Spans of waiting puts that the claim does not have.
+std::uint64_t Reserve::missing() const {
+  // Before the claim: once this is 0 again, the claim is seen without what was given up.
+  const auto given_up = static_cast<std::int64_t>(giving_up_.load());
+  const std::int64_t missing =
+      needed_.load() + given_up - static_cast<std::int64_t>(claim_.spans());
+  return missing > 0 ? static_cast<std::uint64_t>(missing) : 0;
+}
+
+/// Spans of the claim that waiting puts do not need.
+std::uint64_t Reserve::spare() const {
+  const std::int64_t spare = static_cast<std::int64_t>(claim_.spans()) - needed_.load();
+  return spare > 0 ? static_cast<std::uint64_t>(spare) : 0;
+}
+
+bool Reserve::admit(const Need& need) {
+  if (need.spans() > kMaxRun) return false;
+  change(need, 1);
+  if (missing() == 0 || grow()) return true;
+  change(need, -1);
+  return false;
+}
+
+/// Of the puts that were admitted before; else admits some, if the claim has them.
+bool Reserve::admit_alike(const Need& need) {
+  constexpr std::int64_t kAtOnce = 32;
+  std::atomic<std::int64_t>& puts = admitted_[util::current_stripe() % admitted_.size()].puts;
+  for (std::int64_t left = puts.load(std::memory_order_relaxed); left > 0;)
+    if (puts.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return true;
+  change(need, kAtOnce);
+  if (missing() == 0) {
+    puts.fetch_add(kAtOnce - 1, std::memory_order_relaxed);
+    return true;
   }
+  change(need, -kAtOnce);
+  return admit(need);
 }
 
-/// The word of the header is the commit.
-void Reserve::push() {
-  alloc::Session session = pool_.allocator().session();
-  const pm::Offset offset = session.reserve(alloc::kSpanSize);
-  auto* const block = pool_.at<ReserveBlock>(offset);
-  pm().store(block->next, pm::load(header_.reserve));
-  pm().flush(block, sizeof *block);  // the commit fences
-  session.commit(pm::set_word(header_.reserve, offset));
-  held_.fetch_add(1);
-}
-
-/// Of a block that does not count any more. No thread reads it, so it is free immediately.
-void Reserve::pop() {
-  const pm::Offset first = pm::load(header_.reserve);
-  alloc::Session session = pool_.allocator().session();
-  session.free_unread(first);
-  session.commit(pm::set_word(header_.reserve, pm::load(pool_.at<ReserveBlock>(first)->next)));
-}
-
-bool Reserve::spend() {
+/// Claims what is missing, and more, since each step is noted durably.
+bool Reserve::grow() {
+  constexpr unsigned kPasses = 32;
+  constexpr std::uint64_t kStep = 16;
   const std::lock_guard lock(mutex_);
-  if (held_.load() == 0) return false;
-  held_.fetch_sub(1);
-  pop();
+  while (const std::uint64_t spans = missing()) {
+    if (passes_ > 0) return --passes_, false;
+    if ((spans < kStep && raise(kStep)) || raise(spans)) continue;
+    passes_ = kPasses;
+    return false;
+  }
   return true;
 }
 
-void Reserve::release_spare() {
-  const std::lock_guard lock(mutex_);
-  passes_ = 0;
-  while (held_.load() > 0) {
-    // Counted down first: a put that is admitted now sees that, or is seen here.
-    held_.fetch_sub(1);
-    if (!is_enough()) return void(held_.fetch_add(1));
-    pop();
+/// Returns false if the pool has no space.
+bool Reserve::raise(std::uint64_t spans) {
+  try {
+    claim_.raise(spans);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space) throw;
+    return false;
   }
+  pool_.pm().publish(noted_, claim_.spans());  // before a record relies on it: invariant 2
+  return true;
 }
 
-void Reserve::walk(Owned& owned) const {
+void Reserve::lower(std::uint64_t spans) {
+  claim_.lower(spans);
+  // After that: a crash in between leaves more than is needed.
+  if (pm::load(noted_) != claim_.spans()) pool_.pm().publish(noted_, claim_.spans());
+}
+
+void Reserve::release_spare(const Need& alike) {
   const std::lock_guard lock(mutex_);
-  walk_list(pool_, header_.reserve, "the reserve", owned, [&](pm::Offset at) {
-    const auto any = [](const ReserveBlock&) { return true; };
-    const auto& block = pool::checked<ReserveBlock>(pool_, at, "the reserve", any);
-    return ListStep{pm::load(block.next), {at, alloc::kSpanSize, "a block of the reserve"}};
-  });
+  passes_ = 0;
+  for (Admitted& admitted : admitted_)
+    if (const std::int64_t puts = admitted.puts.exchange(0)) change(alike, -puts);
+  if (needed_.load() == 0) claim_.surrender();
+  const std::uint64_t most = spare();
+  giving_up_ = most;
+  // Once more: a put that is admitted now sees what is given up, or is seen here.
+  lower(std::min(most, spare()));
+  giving_up_ = 0;
+}
+
+void Reserve::release_all() {
+  const std::lock_guard lock(mutex_);
+  claim_.surrender();
+  lower(claim_.spans());
 }
 
 }  // namespace perdix::detail::index::tips

@@ -2,141 +2,130 @@
 // acknowledged write.
 //
 //   Reserve::Admission admission(reserve, need);  // a put, before it is logged
-//   if (admission.answer() == no_space) ...       // it goes into the index within its call
+//   if (!admission) ...                           // it goes into the index within its call
 //   admission.keep();                             // it is logged, and waits for its replay
 //   ...
-//   while (!replay()) if (!reserve.spend()) ...   // the pool is full: gives it a part of the space
-//   reserve.settle(need);                         // it was replayed
+//   session.reserve(bytes, reserve.claim());      // its replay, in a full pool
+//   settling.add(need);                           // it was replayed
 //
-// The reserve consists of allocated blocks of the size of a span, which a lane of the allocator
-// divides into blocks of one size class. So it counts the blocks of each class that all waiting
-// puts need, and has as many spans as these fill. It is in PM: after a crash it is there before the
-// first replay. For a block above the largest class it has as many spans as the block takes, which
-// need not be neighbours: they become a run only if what lies between them is free, too.
+// The space is a claim on free spans of the pool (alloc/claim.h), each of which can be divided into
+// blocks of one size class. So the reserve counts the blocks of each class that all waiting puts
+// need, and claims as many spans as these fill. For a block above the largest class it claims as
+// many spans as the block takes, which need not be neighbours: they become a run only if what lies
+// between them is free, too.
 //
-// Space that was spent is the allocator's until the replay has taken it block by block. A thread of
-// another index that finds the pool full in this moment may get some of it. A put that lacks it
-// then stays in its log, where lookups and scans find it, until the pool has space again.
+// Invariants:
+//   1. The claim has a span for each span that the blocks of all waiting puts may fill, but for
+//      those which it has begun to hand out.
+//   2. The index's word in the directory of the pool is at least as much, durably, before a put
+//   that
+//      relies on it is logged. So after a crash the pool keeps the space before the index is open.
 //
 // Thread-safe.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "alloc/claim.h"
 #include "alloc/size_class.h"
-#include "index/common/owned.h"
 #include "index/tips/layout.h"
+#include "index/tips/need.h"
 #include "pool/pool_core.h"
+#include "util/line.h"
 
 namespace perdix::detail::index::tips {
 
-/// The blocks that a put may need.
-class Need {
- public:
-  /// Blocks above the largest class take runs of spans.
-  void add(std::uint64_t bytes, unsigned count) {
-    if (bytes > alloc::kLargestClass) {
-      spans_ += (bytes + alloc::kSpanSize - 1) / alloc::kSpanSize * count;
-    } else {
-      parts_[used_++] = {alloc::size_class_of(bytes), count};
-    }
-  }
-
-  /// Spans in runs.
-  std::uint64_t spans() const { return spans_; }
-
-  template <class Use>
-  void for_each(Use use) const {
-    for (unsigned i = 0; i < used_; ++i) use(parts_[i].size_class, parts_[i].count);
-  }
-
- private:
-  static constexpr unsigned kMaxParts = 7;  // key, value, five kinds of nodes
-
-  struct Part {
-    unsigned size_class;
-    unsigned count;
-  };
-
-  std::array<Part, kMaxParts> parts_{};
-  unsigned used_ = 0;
-  std::uint64_t spans_ = 0;
-};
-
 class Reserve {
  public:
-  /// Checks the blocks. Throws corrupt.
-  Reserve(pool::PoolCore& pool, Header& header);
+  /// `noted` is the index's word in the directory (PoolCore::claim_of()).
+  Reserve(pool::PoolCore& pool, std::uint64_t& noted);
+  ~Reserve();  ///< what waiting puts need stays claimed for the next opening
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
 
-  enum class Answer {
-    admitted,
-    wait,      ///< too many puts wait for their replay
-    no_space,  ///< the pool has none for the reserve, or the need is too large for it
-  };
-
-  /// The space of a put, until keep() or the end.
+  /// The space of a put, until keep() or the end: true if the put is admitted. False if the pool
+  /// has no space for it, or if the need is too large. `alike`: all puts of the index need the
+  /// same.
   class Admission {
    public:
-    Admission(Reserve& reserve, const Need& need)
-        : reserve_(reserve), need_(need), answer_(reserve.admit(need)) {}
+    Admission(Reserve& reserve, const Need& need, bool alike = false)
+        : reserve_(reserve),
+          need_(need),
+          admitted_(alike ? reserve.admit_alike(need) : reserve.admit(need)) {}
     ~Admission() {
-      if (answer_ == Answer::admitted && !kept_) reserve_.settle(need_);
+      if (admitted_ && !kept_) reserve_.change(need_, -1);
     }
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
 
-    Answer answer() const { return answer_; }
+    explicit operator bool() const { return admitted_; }
     void keep() { kept_ = true; }
 
    private:
     Reserve& reserve_;
     const Need need_;
-    const Answer answer_;
+    const bool admitted_;
     bool kept_ = false;
   };
 
   /// A put that was logged before this opening: it is admitted, whatever there is.
-  void admit_logged(const Need& need) noexcept { change(need, true); }
+  void admit_logged(const Need& need) noexcept { change(need, 1); }
 
-  /// A put has been replayed.
-  void settle(const Need& need) noexcept { change(need, false); }
+  /// Puts that were replayed: their needs are given up together, at the end.
+  class Settling {
+   public:
+    explicit Settling(Reserve& reserve) : reserve_(reserve) {}
+    ~Settling();
+    Settling(const Settling&) = delete;
+    Settling& operator=(const Settling&) = delete;
 
-  /// Frees a block. False if there is none.
-  bool spend();
+    void add(const Need& need) noexcept;
 
-  /// Frees the blocks that waiting puts do not need.
-  void release_spare();
+   private:
+    Reserve& reserve_;
+    std::int64_t runs_ = 0;  // spans
+    std::array<std::int64_t, alloc::kClasses> counts_{};
+  };
 
-  /// Tells of all blocks. The counters stay as they are.
-  void walk(Owned& owned) const;
+  /// What the replay of a put may take its need from, when the pool has no other space.
+  alloc::Claim& claim() { return claim_; }
+
+  /// Gives up what waiting puts do not need. `alike` is the need of puts that need the same.
+  void release_spare(const Need& alike = {});
+
+  /// Gives up all of it: the index is being dropped.
+  void release_all();
 
  private:
-  static constexpr std::int64_t kMaxBlocks = 64;
-  static constexpr std::uint64_t kMaxRun = 16;  // spans in runs that one put may need
+  /// Puts that are admitted before they come, for the threads of some stripes: so that not each of
+  /// them changes the counters of all.
+  struct alignas(util::kCacheLine) Admitted {
+    std::atomic<std::int64_t> puts{0};
+  };
 
-  Answer admit(const Need& need);
-  void change(const Need& need, bool more) noexcept;
-  bool is_enough() const { return needed_.load() <= held_.load(); }
-  Answer grow();
-  void push();
-  void pop();
-
-  const pm::Persister& pm() const { return pool_.pm(); }
+  bool admit(const Need& need);
+  bool admit_alike(const Need& need);
+  void change(const Need& need, std::int64_t puts) noexcept;
+  std::int64_t change(unsigned size_class, std::int64_t blocks) noexcept;
+  std::uint64_t missing() const;
+  std::uint64_t spare() const;
+  bool grow();
+  bool raise(std::uint64_t spans);
+  void lower(std::uint64_t spans);
 
   pool::PoolCore& pool_;
-  Header& header_;
+  std::uint64_t& noted_;
+  alloc::Claim claim_;
 
-  mutable std::mutex mutex_;  // guards the chain
-  unsigned passes_ = 0;       // calls of grow() that do not try, since one has found no space
+  std::mutex mutex_;     // guards the size of the claim
+  unsigned passes_ = 0;  // calls of grow() that do not try, since one has found no space
 
-  std::atomic<std::int64_t> held_{0};    // blocks of the chain
-  std::atomic<std::int64_t> needed_{0};  // spans for all that is counted below
+  std::array<Admitted, kLogs> admitted_;
+  std::atomic<std::uint64_t> giving_up_{0};  // spans of the claim on which no put may rely
+  std::atomic<std::int64_t> needed_{0};      // spans for all that is counted below
   std::array<std::atomic<std::int64_t>, alloc::kClasses> counts_{};  // blocks
 };
 

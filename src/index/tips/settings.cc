@@ -1,5 +1,7 @@
 #include "index/tips/settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <thread>
@@ -20,6 +22,16 @@ unsigned bits_for(std::uint64_t buckets, unsigned least, unsigned most) {
 }  // namespace
 
 Settings settings_of(const TipsOptions& options) { return {options, options.resume_in_background}; }
+
+/// A put that waits keeps a kilobyte of the pool for its replay, and there are eight logs: full
+/// ones keep a few percent of the machine's memory, and no more than the pool can spare.
+std::uint64_t default_log_bytes(std::uint64_t max_pool_bytes) {
+  constexpr std::uint64_t kLogsInMemory = 4096, kLogsInPool = 64, kMost = std::uint64_t{32} << 20;
+  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t wanted = std::min(memory / kLogsInMemory, max_pool_bytes / kLogsInPool);
+  return std::bit_floor(std::clamp<std::uint64_t>(wanted, kMinLogBytes, kMost));
+}
 
 unsigned max_workers(const TipsOptions& options) {
   if (options.max_workers > 0) return options.max_workers;

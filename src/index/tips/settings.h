@@ -18,6 +18,10 @@ struct Settings {
 /// The options must be in their ranges.
 Settings settings_of(const TipsOptions& options);
 
+/// Bytes of each log of a new index without `log_bytes`, in a pool that may grow to that size: some
+/// MiB, in a small pool or on a small machine less.
+std::uint64_t default_log_bytes(std::uint64_t max_pool_bytes);
+
 /// As the options have it; 0 there stands for the processors of this machine.
 unsigned max_workers(const TipsOptions& options);
 

@@ -51,6 +51,12 @@ class TipsTest : public ::testing::Test {
     return Pool::open_or_create(path_, options);
   }
 
+  static TipsOptions small_logs() {
+    TipsOptions options;
+    options.log_bytes = kMinLogBytes;
+    return options;
+  }
+
   /// Runs work(pool) in a process that is killed when it has returned.
   template <class Work>
   void die_after(Work work) const {

@@ -96,7 +96,7 @@ TEST_F(TipsTest, LargePayloadsLieOutsideOfTheRings) {
 
 TEST_F(TipsTest, LongValuesDoNotFillTheDram) {
   const Pool pool = open();
-  Tips<perdix::tips::BTree, U64, std::string> index(pool, "t");
+  Tips<perdix::tips::BTree, U64, std::string> index(pool, "t", small_logs());
   for (U64 key = 0; key < 300; ++key)
     index.put(key, std::string(key % 2 == 0 ? 200'000 : 9'000, 'v'));
   EXPECT_LT(index.stats().dram_bytes, 4U << 20) << "of 31 MB";
@@ -221,7 +221,7 @@ TYPED_TEST_SUITE(EmptiedIndex, Plugins);
 
 TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
   const Pool pool = this->open();
-  Tips<TypeParam, U64, U64> index(pool, "t");
+  Tips<TypeParam, U64, U64> index(pool, "t", this->small_logs());
   constexpr U64 kPairs = 100'000;
   for (U64 i = 0; i < kPairs; ++i) index.put(key_of<U64>(i), i);
   EXPECT_EQ(index.size(), kPairs);
@@ -230,7 +230,7 @@ TYPED_TEST(EmptiedIndex, GivesItsSpaceBack) {
   EXPECT_EQ(index.size(), 0U);
   EXPECT_TRUE(index.check().ok());
   pool.core()->reclaim_space();
-  EXPECT_LT(pool.info().allocated, full / 8);
+  EXPECT_LT(pool.info().allocated, full / 6);
 }
 
 /// Not even the nodes that an index has without pairs.

@@ -5,7 +5,6 @@
 
 #include <perdix/error.h>
 
-#include "alloc/session.h"
 #include "index/tips/plugin.h"
 #include "util/checksum.h"
 
@@ -29,15 +28,20 @@ thread_local Uno::Scope* current_scope = nullptr;
 
 }  // namespace
 
-Uno::Scope::Scope(Uno& uno) : uno_(uno), outer_(current_scope) {
-  uno.begin_operation();
+/// Makes room, so that the operation need not stop between two stores.
+Uno::Scope::Scope(Uno& uno, const Need& need)
+    : uno_(uno), need_(need), lock_(uno.mutex_), outer_(current_scope) {
+  uno.make_room(uno.operations_ + 1);
+  ++uno.operations_;
+  if (!uno.alone_) lock_.unlock();
   current_scope = this;
 }
 
 Uno::Scope::~Scope() {
   report();
   current_scope = outer_;
-  uno_.end_operation();
+  if (!lock_.owns_lock()) lock_.lock();
+  --uno_.operations_;
 }
 
 Uno::Scope& Uno::Scope::current() {
@@ -74,9 +78,10 @@ void Uno::Scope::report() {
   }
 }
 
-Uno::Uno(pool::PoolCore& pool, Header& header)
+Uno::Uno(pool::PoolCore& pool, Header& header, alloc::Claim& claim)
     : pool_(pool),
       header_(header),
+      claim_(claim),
       undo_(blocks_of(pm::load(header.undo), kUndoBytes)),
       memory_(blocks_of(pm::load(header.memory), kMemoryBytes)) {}
 
@@ -110,16 +115,10 @@ void Uno::extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes) {
   blocks.push_back(offset);
 }
 
-/// Before an operation, so that it need not stop between two stores.
-void Uno::begin_operation() {
-  const std::lock_guard lock(mutex_);
-  make_room(operations_ + 1);
-  ++operations_;
-}
-
-void Uno::end_operation() noexcept {
-  const std::lock_guard lock(mutex_);
-  --operations_;
+/// The lock of the logs, unless the operation of this thread has it.
+std::unique_lock<std::mutex> Uno::lock() {
+  if (Scope::current().lock_.owns_lock()) return {};
+  return std::unique_lock(mutex_);
 }
 
 /// With the lock.
@@ -149,20 +148,27 @@ std::uint64_t Uno::check_of(const UndoRecord& record, std::uint64_t place) const
   return util::checksum(&record.offset, sizeof record - offsetof(UndoRecord, offset), seed);
 }
 
+/// A block of the pool's free space, or else of what is claimed for the operation.
+pm::Offset Uno::take_block(alloc::Session& session, std::size_t bytes) {
+  const std::uint64_t claimed = Scope::current().need_.take(bytes);
+  try {
+    return session.reserve(bytes);
+  } catch (const Error& error) {
+    if (error.code() != Errc::out_of_space || claimed == 0) throw;
+    return session.reserve(claimed, claim_);
+  }
+}
+
 /// The block with its entry in the memory log, in one commit: D5.
 void* Uno::allocate(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = this->lock();
   if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
   alloc::Session session = pool_.allocator().session();
-  const pm::Offset offset = session.reserve(bytes);
+  const pm::Offset offset = take_block(session, bytes);
   const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
-  const auto fresh = fresh_.emplace(offset, size).first;
-  try {
-    session.commit(pm::set_word(memory_at(memory_used_), offset | kAllocated));
-  } catch (...) {
-    fresh_.erase(fresh);
-    throw;
-  }
+  fresh_.make_room();
+  session.commit(pm::set_word(memory_at(memory_used_), offset | kAllocated));
+  fresh_.add({offset, size}, pool_.allocator().small_block_at(offset) != pm::kNull);
   ++memory_used_;
   void* const block = pool_.at<std::byte>(offset);
   Scope::current().touch(block, size);
@@ -190,7 +196,7 @@ void Uno::require_inside(const void* p, std::size_t bytes) {
 
 /// Not durable before flush(): until then recovery takes back that the block is out of use.
 void Uno::free(void* block) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = this->lock();
   or_break([&] {
     require_inside(block, 1);
     if (memory_used_ == memory_room()) extend(memory_, kMemoryBytes);
@@ -198,22 +204,22 @@ void Uno::free(void* block) {
   pm().store(memory_at(memory_used_++), pool_.offset(block) | kFreed);
 }
 
-/// The part of a line that belongs to the same block as `offset`.
-Uno::Line Uno::line_at(pm::Offset offset) const {
+/// The part of a line that belongs to the same block as `offset`: to `block`, or to one without a
+/// size class if that is kNull, which shares its lines with nothing.
+Uno::Line Uno::line_at(pm::Offset offset, pm::Offset block) const {
   pm::Offset begin = offset / pm::kLineSize * pm::kLineSize, end = begin + pm::kLineSize;
-  // An object that has no size class shares its lines with nothing.
-  if (const pm::Offset block = pool_.allocator().small_block_at(offset); block != pm::kNull) {
+  if (block != pm::kNull) {
     begin = std::max(begin, block);
     end = std::min(end, block + pool_.allocator().block_size(block));
   }
   return {begin, end - begin};
 }
 
-bool Uno::is_fresh(pm::Offset offset) const {
-  const auto after = fresh_.upper_bound(offset);
-  if (after == fresh_.begin()) return false;
-  const auto& [block, size] = *std::prev(after);
-  return offset < block + size;
+/// The end of the block of this epoch that an offset lies in, which `block` is if it has a size
+/// class; kNull if it lies in none.
+pm::Offset Uno::end_of_fresh(pm::Offset offset, pm::Offset block) {
+  if (block == pm::kNull) return fresh_.end_of_large(offset);
+  return fresh_.has_small(block) ? block + pool_.allocator().block_size(block) : pm::kNull;
 }
 
 /// Once in an epoch. Returns whether the line has a record only now. The caller has made room.
@@ -237,7 +243,7 @@ bool Uno::write_undo(Line line) {
 void Uno::add(const void* p, std::size_t bytes) {
   or_break([&] { require_inside(p, bytes); });
   Scope::current().touch(const_cast<void*>(p), bytes);
-  const std::lock_guard lock(mutex_);
+  const auto lock = this->lock();
   const pm::Offset begin = pool_.offset(p);
   or_break([&] { log_lines(begin, begin + bytes); });
   // The plug-in stores next, and any store may reach PM immediately.
@@ -247,16 +253,16 @@ void Uno::add(const void* p, std::size_t bytes) {
 
 void Uno::log_lines(pm::Offset begin, pm::Offset end) {
   for (pm::Offset at = begin; at < end;) {
-    if (is_fresh(at)) {
-      const auto& [block, size] = *std::prev(fresh_.upper_bound(at));
-      at = block + size;
+    const pm::Offset block = pool_.allocator().small_block_at(at);
+    if (const pm::Offset behind = end_of_fresh(at, block); behind != pm::kNull) {
+      at = behind;
       ++saved_;
       continue;
     }
     // A plug-in of few changes has the room.
     if (undo_used_ == undo_room() || !logged_.has_room() || lines_.size() == lines_.capacity())
       make_room(operations_);
-    const Line line = line_at(at);
+    const Line line = line_at(at, block);
     if (!write_undo(line)) ++saved_;
     at = line.offset + line.size;
   }
@@ -268,10 +274,8 @@ bool Uno::is_empty() const {
 }
 
 std::uint64_t Uno::dram_bytes() const {
-  constexpr std::uint64_t kBytesPerFreshBlock = 48;  // a node of the map
   const std::lock_guard lock(mutex_);
-  return logged_.dram_bytes() + lines_.capacity() * sizeof(Line) +
-         fresh_.size() * kBytesPerFreshBlock;
+  return logged_.dram_bytes() + lines_.capacity() * sizeof(Line) + fresh_.dram_bytes();
 }
 
 bool Uno::has_room() const {
@@ -291,7 +295,7 @@ void Uno::flush(std::uint64_t reclaim_to) {
   // Durable by the fence behind them.
   for (const Line& line : lines_) pm().flush(pool_.at<std::byte>(line.offset), line.size);
   // Likewise.
-  for (const auto& [block, size] : fresh_) pm().flush(pool_.at<std::byte>(block), size);
+  for (const auto& [block, size] : fresh_.all()) pm().flush(pool_.at<std::byte>(block), size);
   // Likewise. Here, and not where they were written: that may have been another thread, whose
   // flushes this one's fence does not wait for.
   for (std::uint64_t place = 0; place < memory_used_; place += kMemoryPerBlock) {
@@ -342,7 +346,7 @@ void Uno::start_epoch() {
 bool Uno::is_sound(const UndoRecord& record) const {
   if (record.size == 0 || record.size > pm::kLineSize) return false;
   if (!pool_.contains(record.offset, record.size)) return false;
-  const Line line = line_at(record.offset);
+  const Line line = line_at(record.offset, pool_.allocator().small_block_at(record.offset));
   return line.offset == record.offset && line.size == record.size;
 }
 

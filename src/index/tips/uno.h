@@ -20,16 +20,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "alloc/claim.h"
+#include "alloc/session.h"
 #include "index/common/owned.h"
 #include "index/common/problems.h"
 #include "index/tips/damage.h"
+#include "index/tips/fresh_blocks.h"
 #include "index/tips/layout.h"
 #include "index/tips/line_set.h"
+#include "index/tips/need.h"
 #include "pm/access.h"
 #include "pm/persist.h"
 #include "pool/pool_core.h"
@@ -43,16 +46,18 @@ class Uno {
   static constexpr unsigned kUndoRoom = 320;   ///< records
   static constexpr unsigned kMemoryRoom = 32;  ///< entries
 
-  /// Checks the blocks of both logs. Throws corrupt.
-  Uno(pool::PoolCore& pool, Header& header);
+  /// Checks the blocks of both logs. Throws corrupt. `claim` is what operations may take their
+  /// needs from.
+  Uno(pool::PoolCore& pool, Header& header, alloc::Claim& claim);
   Uno(const Uno&) = delete;
   Uno& operator=(const Uno&) = delete;
 
-  /// An operation of a plug-in on this thread. Throws out_of_space if the logs get no room, and
-  /// bad_alloc.
+  /// An operation of a plug-in on this thread. In a full pool it gets the blocks of `need` from the
+  /// claim, and no others: they are for other puts. Throws out_of_space if the logs get no room,
+  /// and bad_alloc.
   class Scope {
    public:
-    explicit Scope(Uno& uno);
+    explicit Scope(Uno& uno, const Need& need = {});
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     ~Scope();
@@ -76,11 +81,26 @@ class Uno {
     void report();
 
     Uno& uno_;
+    Need need_;                          // what is left of it
+    std::unique_lock<std::mutex> lock_;  // of the logs, while one thread makes operations
     Scope* outer_;
     std::exception_ptr failure_;
     std::vector<Touched> touched_;  // empty but in the instrumented build
   };
 
+  /// While it exists, one thread makes operations, and each of them locks the logs once.
+  class Alone {
+   public:
+    explicit Alone(Uno& uno) : uno_(uno) { uno_.alone_ = true; }
+    ~Alone() { uno_.alone_ = false; }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+
+   private:
+    Uno& uno_;
+  };
+
+  // In an operation of this thread.
   void* allocate(std::size_t bytes);
   void free(void* block);
   void add(const void* p, std::size_t bytes);
@@ -143,11 +163,11 @@ class Uno {
   };
 
   const pm::Persister& pm() const { return pool_.pm(); }
+  pm::Offset take_block(alloc::Session& session, std::size_t bytes);
   void require_inside(const void* p, std::size_t bytes);
   std::vector<pm::Offset> blocks_of(pm::Offset first, std::uint64_t bytes) const;
   void extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes);
-  void begin_operation();
-  void end_operation() noexcept;
+  std::unique_lock<std::mutex> lock();
   void make_room(std::uint64_t operations);
   void log_lines(pm::Offset begin, pm::Offset end);
   template <class Step>
@@ -158,25 +178,27 @@ class Uno {
   std::uint64_t memory_room() const { return memory_.size() * kMemoryPerBlock; }
   std::uint64_t check_of(const UndoRecord& record, std::uint64_t place) const;
   bool is_sound(const UndoRecord& record) const;
-  Line line_at(pm::Offset offset) const;
-  bool is_fresh(pm::Offset offset) const;
+  Line line_at(pm::Offset offset, pm::Offset block) const;
+  pm::Offset end_of_fresh(pm::Offset offset, pm::Offset block);
   bool write_undo(Line line);
   template <class Entry>
   void for_each_entry(Entry entry) const;
 
   pool::PoolCore& pool_;
   Header& header_;
+  alloc::Claim& claim_;
+  bool alone_ = false;  // changes while there is no operation
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<pm::Offset> undo_;
   std::vector<pm::Offset> memory_;
   std::uint64_t undo_used_ = 0;
   std::uint64_t memory_used_ = 0;
-  std::uint64_t operations_ = 0;               // that are running, each with its room
-  bool unfenced_ = false;                      // there is an undo record that may not be durable
-  LineSet logged_;                             // where logged lines begin
-  std::vector<Line> lines_;                    // the same, with sizes
-  std::map<pm::Offset, std::uint64_t> fresh_;  // blocks of this epoch
+  std::uint64_t operations_ = 0;  // that are running, each with its room
+  bool unfenced_ = false;         // there is an undo record that may not be durable
+  LineSet logged_;                // where logged lines begin
+  std::vector<Line> lines_;       // the same, with sizes
+  FreshBlocks fresh_;
   std::uint64_t written_ = 0, saved_ = 0;
   std::atomic<bool> broken_{false};
   std::atomic<bool> foreign_memory_{false};  // a plug-in has named some; then broken_, too

@@ -15,7 +15,7 @@ Upkeep::Upkeep(pool::PoolCore& pool, Framework& framework, Inspection& inspectio
   replayer_.recover();
   retry_when_full(pool, [&] { logs_.make_first_ring(); });
   job_.emplace(pool.background(), [this] { replay_in_background(); });
-  if (inspection_.is_done() && replayer_.has_backlog()) job_->request();
+  if (inspection_.is_done() && replayer_.has_deferred()) job_->request();
   start_inspection();
 }
 
@@ -72,10 +72,10 @@ void Upkeep::replay_in_background() noexcept {
 }
 
 void Upkeep::after_write() noexcept try {
-  const std::uint64_t backlog = replayer_.add_to_backlog();
   constexpr std::uint64_t kMaxBacklog = 1024;
   if (!requested_.load(std::memory_order_relaxed) && !requested_.exchange(true)) job_->request();
-  if (!pm::background_work() && backlog >= pm::limit("tips: writes before a replay", kMaxBacklog))
+  if (!pm::background_work() &&
+      replayer_.backlog() >= pm::limit("tips: writes before a replay", kMaxBacklog))
     catch_up();
 } catch (const std::exception&) {
 }

@@ -40,9 +40,9 @@ Attempt Writer::try_to_log(Entry& entry, const Condition& condition) {
   if (entry.operation() == Operation::erase) return log(entry, condition);
   // While earlier writes wait for space, no put joins them. An erase does, since it may free some.
   if (upkeep_.is_out_of_space()) return Attempt::no_reserve;
-  Reserve::Admission admission(framework_.reserve, changes_.need_of(entry));
-  if (admission.answer() == Reserve::Answer::wait) return Attempt::no_room;
-  if (admission.answer() == Reserve::Answer::no_space) return Attempt::no_reserve;
+  Reserve::Admission admission(framework_.reserve, changes_.need_of(entry),
+                               changes_.needs_are_alike());
+  if (!admission) return Attempt::no_reserve;
   const Attempt attempt = log(entry, condition);
   if (attempt == Attempt::done) admission.keep();
   return attempt;
