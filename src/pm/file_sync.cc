@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 namespace perdix::detail::pm {
 namespace {
@@ -31,11 +32,16 @@ bool is_unsupported(int error) noexcept {
 
 }  // namespace
 
-FileSync::FileSync(const File& file, std::byte* base) noexcept
-    : file_(file), base_(base), direct_(open_direct(file)), way_(Way::direct) {}
+FileSync::FileSync(const File& file, std::byte* base, std::function<bool()> reaches_file) noexcept
+    : file_(file),
+      base_(base),
+      reaches_file_(std::move(reaches_file)),
+      direct_(open_direct(file)),
+      way_(Way::direct) {}
 
 int FileSync::write(void* to, const std::byte* from, std::size_t bytes) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(to) - base_);
+  if (!reaches_file_()) return KernelSync::write(to, from, bytes);
   for (;;) {
     if (way_ == Way::mapped) return KernelSync::write(to, from, bytes);
     const int error = write_by(way_, offset, from, bytes);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "pm/descriptor.h"
 #include "pm/file.h"
@@ -15,14 +16,16 @@ namespace perdix::detail::pm {
 class FileSync final : public KernelSync {
  public:
   /// `file`, mapped at `base`, must outlive this. Opens it once more for direct writes, if its file
-  /// system can do that.
-  FileSync(const File& file, std::byte* base) noexcept;
+  /// system can do that. `reaches_file()`: whether what is written may reach the file; false before
+  /// the mapping shows zeros for a page that its device has lost. It throws nothing.
+  FileSync(const File& file, std::byte* base, std::function<bool()> reaches_file) noexcept;
   ~FileSync() override { direct_.close(); }
   FileSync(const FileSync&) = delete;
   FileSync& operator=(const FileSync&) = delete;
 
   /// Takes the first of these ways that the file system has, and whose descriptor the program has
-  /// not closed: a direct write, a buffered write with a sync of just that range, the mapping.
+  /// not closed: a direct write, a buffered write with a sync of just that range, the mapping. That
+  /// is also the way of what may not reach the file: it is private then, or will be.
   int write(void* to, const std::byte* from, std::size_t bytes) noexcept override;
 
  private:
@@ -33,6 +36,7 @@ class FileSync final : public KernelSync {
 
   const File& file_;
   std::byte* const base_;
+  const std::function<bool()> reaches_file_;
   Descriptor direct_;
   Way way_;
 };

@@ -60,7 +60,7 @@ class FileSyncTest : public testing::Test {
 };
 
 TEST_F(FileSyncTest, WritesWhatTheMappingShows) {
-  FileSync sync(file_, mapping_->base());
+  FileSync sync(file_, mapping_->base(), [] { return true; });
   std::memset(at(8192), 1, 4096);  // a store to the page, which is not lost
   expect_writes(sync, 4096, 4096, 5);
   expect_writes(sync, 4096 + 512, 1024, 6);
@@ -70,7 +70,7 @@ TEST_F(FileSyncTest, WritesWhatTheMappingShows) {
 }
 
 TEST_F(FileSyncTest, GoesOnWhenTheProgramHasClosedItsDescriptor) {
-  FileSync sync(file_, mapping_->base());
+  FileSync sync(file_, mapping_->base(), [] { return true; });
   expect_writes(sync, 4096, 512, 1);
   for (const int number : descriptors()) ::close(number);
   expect_writes(sync, 4096, 512, 2);
@@ -80,7 +80,7 @@ TEST_F(FileSyncTest, GoesOnWhenTheProgramHasClosedItsDescriptor) {
 }
 
 TEST_F(FileSyncTest, LeavesTheFileThatGotTheNumberOfItsDescriptor) {
-  FileSync sync(file_, mapping_->base());
+  FileSync sync(file_, mapping_->base(), [] { return true; });
   for (const int number : descriptors()) ::close(number);
   File other = File::create_in_place(directory_.file("other"));  // takes the lowest
   other.allocate(kBytes);
@@ -90,8 +90,25 @@ TEST_F(FileSyncTest, LeavesTheFileThatGotTheNumberOfItsDescriptor) {
   EXPECT_EQ(bytes, std::vector<char>(512));
 }
 
+TEST_F(FileSyncTest, LeavesTheFileWhenNothingMayReachIt) {
+  bool reaches_file = true;
+  FileSync sync(file_, mapping_->base(), [&] { return reaches_file; });
+  expect_writes(sync, 4096, 512, 1);
+  mapping_->make_private();
+  reaches_file = false;
+  JournalPage page;
+  std::memset(page.bytes.data(), 2, 512);
+  EXPECT_EQ(sync.write(at(4096), page.bytes.data(), 512), 0);
+  EXPECT_EQ(*at(4096), std::byte{2});
+  char first = 0;
+  File::open(path_).read(4096, &first, 1);
+  EXPECT_EQ(first, 1);
+}
+
 TEST_F(FileSyncTest, ClosesWhatItHasOpened) {
-  { const FileSync sync(file_, mapping_->base()); }
+  {
+    const FileSync sync(file_, mapping_->base(), [] { return true; });
+  }
   EXPECT_TRUE(descriptors().empty());
 }
 

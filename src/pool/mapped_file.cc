@@ -115,7 +115,7 @@ pm::JournalPlace MappedFile::journal_place() const {
 
 void MappedFile::use_journal() {
   if (decision_.domain != pm::Domain::page_cache) return;
-  journal_device_.emplace(file_, base_);
+  journal_device_.emplace(file_, base_, [this] { return health_->usable(); });
   pm_->use_journal(journal_place(), &*journal_device_);
 }
 

@@ -303,6 +303,12 @@ BUGS = [
         "if (!descriptor.is_ours())",
         FILE_SYNC_UNIT,
     ),
+    drop(
+        "disk: the journal reaches a file of which a page is lost",
+        FILE_SYNC,
+        "if (!reaches_file_())",
+        FILE_SYNC_UNIT,
+    ),
     drop_part(
         "disk: no commit succeeds when the program has closed the journal's descriptor",
         FILE_SYNC,

@@ -144,11 +144,13 @@ TEST(NbTreeDamage, DoesNotFollowWildNames) {
         (std::uint64_t{200} << 20) + 16, ~std::uint64_t{0} & ~std::uint64_t{15}}) {
     for (const pm::Offset tag : {kAnchorTag, pm::Offset{0}}) {
       Strings tree;
-      for (int i = 0; i < 2000; ++i) tree->put(std::to_string(i), std::string(40, 'v'));
+      // The second time, since the first values lie in the blocks of the keys.
+      for (const char first : {'v', 'w'})
+        for (int i = 0; i < 2000; ++i) tree->put(std::to_string(i), std::string(40, first));
       unsigned changed = 0;
       {
         const epoch::Guard guard;  // what is unlinked stays named
-        for (int i = 0; i < 2000; ++i) tree->put(std::to_string(i), std::string(40, 'w'));
+        for (int i = 0; i < 2000; ++i) tree->put(std::to_string(i), std::string(40, 'x'));
         for (Stripe& stripe : tree.root().stripes) {
           for (pm::Offset& word : stripe.retired) {
             if (word == pm::kNull) continue;
