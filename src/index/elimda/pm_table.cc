@@ -6,10 +6,18 @@ namespace perdix::detail::index::elimda {
 
 Reference PmTable::checked_directory() const {
   const Reference at = directory();
-  if (at.depth > kMaxDepth || at.offset % 16 != 0 ||
+  if (at.depth > kMaxDepth || at.offset == pm::kNull || at.offset % 16 != 0 ||
       !pool_.contains(at.offset, std::uint64_t{8} << at.depth))
     pool::throw_corrupt(pool_, "a directory", at.offset);
   return at;
+}
+
+/// The entry of a leader. DRAM knows its prefix and depth; but the page of the root may have been
+/// lost since, and then there is no directory, or one with too few entries.
+std::uint64_t& PmTable::entry_of(std::uint64_t prefix, unsigned depth) const {
+  const Reference at = checked_directory();
+  if (depth > at.depth) pool::throw_corrupt(pool_, "a directory", at.offset);
+  return entries(at)[prefix << (at.depth - depth)];
 }
 
 /// The leader at an entry, with its segment, unless a drop has freed that.
@@ -48,7 +56,7 @@ void PmTable::flush_head(pm::Offset segment) const {
 /// Leaders keep their order; the entries between them are never read.
 void PmTable::double_directory() const {
   const pm::Persister& pm = pool_.pm();
-  const Reference old = directory();
+  const Reference old = checked_directory();
   alloc::Session session = pool_.allocator().session();
   const Reference larger{session.reserve(std::uint64_t{16} << old.depth), old.depth + 1};
   for (std::uint64_t i = 0; i < std::uint64_t{1} << old.depth; ++i) {
@@ -63,30 +71,26 @@ void PmTable::double_directory() const {
 
 void PmTable::replace(alloc::Session& session, const Segment& old, pm::Offset left,
                       pm::Offset right, const Unlink& unlink) const {
-  const Reference at = directory();
-  const std::uint64_t first = old.prefix << (at.depth - old.depth);
-  std::uint64_t* const all = entries(at);
+  std::uint64_t& first = entry_of(old.prefix, old.depth);
   const unsigned depth = right == pm::kNull ? old.depth : old.depth + 1;
   if (right != pm::kNull) {
     // No leader before the commit: the old segment's leader covers it. In a small directory the two
     // entries are in one line, which the commit takes along: there nothing shows that this is
     // needed.
-    std::uint64_t& leader = all[first + (std::uint64_t{1} << (at.depth - depth))];
+    std::uint64_t& leader = entry_of(2 * old.prefix + 1, depth);
     pool_.pm().store(leader, Reference{right, depth}.pack());
     pool_.pm().flush(&leader, sizeof leader);  // durable before the commit, by its fence
   }
   session.free(old.offset);
-  session.commit(pm::set_word(all[first], Reference{left, depth}.pack()), unlink);
+  session.commit(pm::set_word(first, Reference{left, depth}.pack()), unlink);
 }
 
 void PmTable::join(const Segment& left, const Segment& kept, const Segment& freed,
                    const Unlink& unlink) const {
-  const Reference at = directory();
+  std::uint64_t& entry = entry_of(left.prefix, left.depth);
   alloc::Session session = pool_.allocator().session();
   session.free(freed.offset);
-  session.commit(pm::set_word(entries(at)[left.prefix << (at.depth - left.depth)],
-                              Reference{kept.offset, left.depth - 1}.pack()),
-                 unlink);
+  session.commit(pm::set_word(entry, Reference{kept.offset, left.depth - 1}.pack()), unlink);
 }
 
 /// Halves the directory as long as the leader at the beginning of the half has a greater depth:

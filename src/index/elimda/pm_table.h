@@ -106,6 +106,7 @@ class PmTable {
 
   void require_segment(Reference leader) const;
   Reference checked_directory() const;
+  std::uint64_t& entry_of(std::uint64_t prefix, unsigned depth) const;
   Reference checked_leader(Reference directory, std::uint64_t number) const;
   std::uint64_t* entries(Reference directory) const {
     return pool_.at<std::uint64_t>(directory.offset);
