@@ -89,6 +89,8 @@ void MappedFile::map(std::uint64_t size, const PoolOptions& options, std::uint64
 void MappedFile::choose_domain(Durability requested, DomainChoice choice) {
   requested_ = requested;
   decision_ = decide_domain(requested, choice, mapping_->granularity());
+  // Before anything there is read: the journal and its neighbours.
+  if (decision_.domain == pm::Domain::page_cache) mapping_->read_by_page(0, kPoolAreaSize);
   pm_.emplace(decision_.domain, survives_power(), [this] { stop_reaching_file(); });
   growth_.emplace(file_, *mapping_, *pm_, survives_power());
 }
