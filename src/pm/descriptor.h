@@ -50,11 +50,6 @@ class Descriptor {
   /// Whether the descriptor is open and leads to the same file as at first. Async-signal-safe.
   bool is_ours() const noexcept;
 
-  /// Whether this and the other were opened to the same file.
-  bool leads_where(const Descriptor& other) const noexcept {
-    return device_ == other.device_ && inode_ == other.inode_;
-  }
-
   /// Closes the descriptor if it is ours, and becomes none. Async-signal-safe.
   void close() noexcept;
 

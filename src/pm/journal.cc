@@ -16,6 +16,8 @@
 namespace perdix::detail::pm {
 namespace {
 
+constexpr std::uint64_t kSector = 512;
+
 struct BatchHeader {
   std::uint64_t epoch;
   std::uint64_t sequence;  // from 0 in each epoch
@@ -46,13 +48,6 @@ std::uint64_t new_epoch(std::uint64_t last) noexcept {
   const bool random = ::getrandom(&epoch, sizeof epoch, GRND_NONBLOCK) == sizeof epoch;
   if (!random) epoch = last + 1;  // a kernel that has just started, or is older than 3.17
   return epoch != last && epoch != 0 ? epoch : last + 2;
-}
-
-/// Begins an epoch, durably. Returns 0 or an errno.
-int write_epoch(const JournalPlace& place, SyncDevice& device, std::uint64_t epoch) noexcept {
-  JournalPage page;
-  std::memcpy(page.bytes.data(), &epoch, sizeof epoch);
-  return device.write(place.base + place.area, page.bytes.data(), sizeof page);
 }
 
 /// The checksum of a batch, computed while its field `checksum` is 0.
@@ -121,7 +116,7 @@ std::vector<BatchView> find_batches(const JournalPlace& place) {
     std::memcpy(copy.data(), &header, sizeof header);
     if (checksum != checksum_of(copy.data(), bytes)) break;
     found.push_back(batch);
-    at += whole(bytes, kSyncSector);
+    at += whole(bytes, kSector);
   }
   return found;
 }
@@ -152,11 +147,13 @@ bool is_allowed(const JournalPlace& place, std::uint64_t pool_size, BatchView ba
                                          path));
 }
 
-void throw_if(int error, const std::string& path) {
-  if (error == 0) return;
-  throw Error(Errc::io_error, fmt::format("pool '{}' could not be repaired: {}; check the device "
-                                          "and open it again",
-                                          path, std::strerror(error)));
+void sync_or_throw(SyncDevice& device, std::byte* begin, std::size_t bytes,
+                   const std::string& path) {
+  if (const int error = device.sync(begin, bytes); error != 0) {
+    throw Error(Errc::io_error, fmt::format("pool '{}' could not be repaired: {}; check the device "
+                                            "and open it again",
+                                            path, std::strerror(error)));
+  }
 }
 
 }  // namespace
@@ -176,9 +173,8 @@ Journal::Journal(const JournalPlace& place, SyncDevice& device)
     : place_(place), device_(device), epoch_(epoch_of(place)), position_(kSyncPage) {
   lines_.reserve(kMaxBatchLines);
   revoked_.reserve(2 * kMaxBatchRevoked);
-  constexpr std::size_t kBytes = whole(bytes_of(kMaxBatchLines, kMaxBatchRevoked), kSyncPage);
-  pages_.resize(kBytes / kSyncPage);
-  assert(kSyncPage + kBytes <= place.bytes);
+  batch_.resize(whole(bytes_of(kMaxBatchLines, kMaxBatchRevoked), kSector));
+  assert(kSyncPage + batch_.size() <= place.bytes);
 }
 
 int Journal::start() noexcept {
@@ -187,23 +183,26 @@ int Journal::start() noexcept {
   sequence_ = 0;
   begin_ = ~Offset{0};
   end_ = 0;
-  return write_epoch(place_, device_, epoch_);
+  __atomic_store_n(&epoch_of(place_), epoch_, __ATOMIC_RELEASE);
+  return device_.sync(place_.base + place_.area, kSyncPage);
 }
 
 int Journal::append(const SyncRequest* group) noexcept {
   collect(group);
   if (lines_.empty() && revoked_.empty()) return 0;
-  const std::size_t bytes = whole(bytes_of(lines_.size(), revoked_.size() / 2), kSyncSector);
+  const std::size_t bytes = whole(bytes_of(lines_.size(), revoked_.size() / 2), kSector);
   if (bytes > place_.bytes - position_) {
     // Before this batch is made: what it holds must not be older than what is in its place.
     if (const int error = checkpoint(); error != 0) return error;
   }
   if (const int error = sync_long_ranges(group); error != 0) return error;
   build(group);
-  std::byte* const to = place_.base + place_.area + position_;
+  std::byte* const area = place_.base + place_.area;
+  std::memcpy(area + position_, batch_.data(), bytes);
+  const std::uint64_t begin = position_ / kSyncPage * kSyncPage;
   position_ += bytes;
   ++sequence_;
-  return device_.write(to, batch(), bytes);
+  return device_.sync(area + begin, whole(position_, kSyncPage) - begin);
 }
 
 /// Sets lines_ to the lines of the batch, each once and ascending, and revoked_ to what it revokes.
@@ -242,8 +241,7 @@ int Journal::sync_long_ranges(const SyncRequest* group) noexcept {
   return 0;
 }
 
-/// Makes the batch in pages_: the lines as they are now, with the changes of the commits already
-/// made in them.
+/// Fills batch_: the lines as they are now, with the changes of the commits already made in them.
 void Journal::build(const SyncRequest* group) noexcept {
   BatchHeader header{};
   header.epoch = epoch_;
@@ -255,18 +253,18 @@ void Journal::build(const SyncRequest* group) noexcept {
     end_ = std::max(end_, lines_.back() + kLineSize);
   }
   const std::size_t bytes = bytes_of(header.lines, header.revoked);
-  std::byte* const offsets = batch() + sizeof header;
+  std::byte* const offsets = batch_.data() + sizeof header;
   std::byte* const ranges = offsets + lines_.size() * sizeof(Offset);
   std::byte* const images = ranges + revoked_.size() * sizeof(Offset);
-  std::memcpy(batch(), &header, sizeof header);
+  std::memcpy(batch_.data(), &header, sizeof header);
   std::memcpy(offsets, lines_.data(), lines_.size() * sizeof(Offset));
   std::memcpy(ranges, revoked_.data(), revoked_.size() * sizeof(Offset));
   for (std::size_t i = 0; i < lines_.size(); ++i)
     read_line(place_.base + lines_[i], images + i * kLineSize);
   overlay(group, images);
-  std::memset(batch() + bytes, 0, whole(bytes, kSyncSector) - bytes);
-  header.checksum = checksum_of(batch(), bytes);
-  std::memcpy(batch(), &header, sizeof header);
+  std::memset(batch_.data() + bytes, 0, whole(bytes, kSector) - bytes);
+  header.checksum = checksum_of(batch_.data(), bytes);
+  std::memcpy(batch_.data(), &header, sizeof header);
 }
 
 void Journal::overlay(const SyncRequest* group, std::byte* images) const noexcept {
@@ -374,9 +372,11 @@ void Replay::apply() {
 void Replay::finish(SyncDevice& device) {
   if (batches_->empty()) return;
   before_.clear();
-  throw_if(device.sync(place_.base, pool_size_), path_);
+  sync_or_throw(device, place_.base, pool_size_, path_);
   // Only now: until here the batches are needed, and may be replayed once more.
-  throw_if(write_epoch(place_, device, new_epoch(epoch_of(place_))), path_);
+  std::uint64_t& epoch = epoch_of(place_);
+  __atomic_store_n(&epoch, new_epoch(epoch), __ATOMIC_RELEASE);
+  sync_or_throw(device, place_.base + place_.area, kSyncPage, path_);
 }
 
 }  // namespace perdix::detail::pm

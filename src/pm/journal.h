@@ -26,9 +26,7 @@
 // the stores made to it, as everywhere in perdix (pm/persist.h).
 //
 // The layout: a page that holds only the epoch, then batches, each beginning at a sector:
-// BatchHeader, the offsets of the lines, the revoked ranges, the lines. While a pool is open its
-// journal is written by SyncDevice::write(), which need not show in the mapping; it is read through
-// the mapping before that.
+// BatchHeader, the offsets of the lines, the revoked ranges, the lines.
 //
 // Not thread-safe: PageSync has one thread at a time call it.
 #pragma once
@@ -78,11 +76,6 @@ struct JournalPlace {
   Offset first_line;    ///< lines before this one are never journaled
 };
 
-/// Memory as devices want it for direct writes.
-struct alignas(kSyncPage) JournalPage {
-  std::array<std::byte, kSyncPage> bytes{};
-};
-
 class Journal {
  public:
   /// `device` must outlive this. What the journal contains must not be needed any more: it was
@@ -106,7 +99,6 @@ class Journal {
   int sync_long_ranges(const SyncRequest* group) noexcept;
   void build(const SyncRequest* group) noexcept;
   void overlay(const SyncRequest* group, std::byte* images) const noexcept;
-  std::byte* batch() noexcept { return pages_.front().bytes.data(); }
   Offset offset_of(std::uintptr_t address) const noexcept {
     return address - reinterpret_cast<std::uintptr_t>(place_.base);
   }
@@ -120,7 +112,7 @@ class Journal {
   Offset end_ = 0;              // to here
   std::vector<Offset> lines_;   // of the batch that is being made; never exceeds its capacity
   std::vector<std::uint64_t> revoked_;  // begin and end of each range, in turns; the same
-  std::vector<JournalPage> pages_;      // the batch that is being made
+  std::vector<std::byte> batch_;        // the batch that is being made
 };
 
 /// Restores a pool to its state when the last batch became durable, before anything else reads

@@ -23,6 +23,7 @@ constexpr std::uint64_t kSize = 1 << 20;
 constexpr std::uint64_t kArea = 64 << 10;
 constexpr std::uint64_t kAreaBytes = 448 << 10;
 constexpr std::uint64_t kFirstLine = 16 << 10;
+constexpr std::uint64_t kSectorBytes = 512;
 constexpr std::uint64_t kData = kArea + kAreaBytes;
 
 /// Memory, and the disk below it.
@@ -31,15 +32,17 @@ class Disk final : public SyncDevice {
   Disk() : memory_(kSize / kSyncPage), disk_(kSize / kSyncPage) {}
 
   int sync(void* begin, std::size_t bytes) noexcept override {
-    return transfer(offset_of(begin), bytes);
-  }
-
-  /// `direct`: past the pages of the mapping, which show it all the same.
-  int write(void* to, const std::byte* from, std::size_t bytes) noexcept override {
-    EXPECT_EQ((offset_of(to) | reinterpret_cast<std::uintptr_t>(from) | bytes) % kSyncSector, 0u);
-    if (!direct) return SyncDevice::write(to, from, bytes);
-    std::memcpy(to, from, bytes);
-    return transfer(offset_of(to), bytes);
+    ++syncs;
+    if (error != 0) return error;
+    if (crashed) return 0;
+    if (crash_at != 0 && syncs >= crash_at) {
+      // The power goes: some sectors are there.
+      crashed = true;
+      write_back_some(offset_of(begin), bytes);
+      return 0;
+    }
+    copy(offset_of(begin), bytes);
+    return 0;
   }
 
   /// The kernel writes some sectors of a page back, unasked.
@@ -62,7 +65,6 @@ class Disk final : public SyncDevice {
   void kill() { disk_ = memory_; }  // only the process: the page cache survives
 
   util::Random random{1};
-  bool direct = true;
   std::uint64_t syncs = 0;
   std::uint64_t crash_at = 0;  // which sync; 0: none
   bool crashed = false;
@@ -72,25 +74,12 @@ class Disk final : public SyncDevice {
   std::uint64_t offset_of(const void* p) {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base());
   }
-  int transfer(std::uint64_t offset, std::size_t bytes) {
-    ++syncs;
-    if (error != 0) return error;
-    if (crashed) return 0;
-    if (crash_at != 0 && syncs >= crash_at) {
-      // The power goes: some sectors are there.
-      crashed = true;
-      write_back_some(offset, bytes);
-      return 0;
-    }
-    copy(offset, bytes);
-    return 0;
-  }
   void copy(std::uint64_t offset, std::uint64_t bytes) {
     std::memcpy(reinterpret_cast<std::byte*>(disk_.data()) + offset, base() + offset, bytes);
   }
   void write_back_some(std::uint64_t offset, std::uint64_t bytes) {
-    for (std::uint64_t at = offset; at < offset + bytes; at += kSyncSector) {
-      if (random.one_in(2)) copy(at, kSyncSector);
+    for (std::uint64_t at = offset; at < offset + bytes; at += kSectorBytes) {
+      if (random.one_in(2)) copy(at, kSectorBytes);
     }
   }
 
@@ -219,7 +208,6 @@ void replay(Disk& disk) {
 void crash_once(std::uint64_t seed) {
   Disk disk;
   disk.random = util::Random(seed);
-  disk.direct = seed % 2 == 0;
   util::Random random(seed + 1);
   PageSync sync(nullptr, &disk);
   use_journal(sync, disk);
@@ -390,7 +378,7 @@ TEST(Journal, ADamagedBatchEndsIt) {
     sync.sync();
   }
   // Of the second batch, a byte of the line.
-  *disk.word(kArea + kSyncPage + kSyncSector + 72) ^= 1;
+  *disk.word(kArea + kSyncPage + kSectorBytes + 72) ^= 1;
   replay(disk);
   EXPECT_EQ(*disk.word(kData), 1u);
 }
@@ -448,7 +436,6 @@ TEST(Journal, NothingOfAnEpochIsReplayedOnceBatchesAreWrittenOverIt) {
   for (std::uint64_t seed = 1; seed <= 240 && !testing::Test::HasFailure(); ++seed) {
     Disk disk;
     disk.random = util::Random(seed);
-    disk.direct = seed % 2 == 0;
     PageSync sync(nullptr, &disk);
     use_journal(sync, disk);
     const auto store_large = [&] {
@@ -488,12 +475,12 @@ TEST(Journal, DoesNotTakeUserBytesForABatch) {
   store(kData, 1);
   store(kData, 2);
   // The second batch, as a user could have put it together, somewhere else.
-  const std::vector<std::byte> forged(disk.base() + kArea + kSyncPage + kSyncSector,
-                                      disk.base() + kArea + kSyncPage + 2 * kSyncSector);
+  const std::vector<std::byte> forged(disk.base() + kArea + kSyncPage + kSectorBytes,
+                                      disk.base() + kArea + kSyncPage + 2 * kSectorBytes);
   sync.checkpoint();
   store(kData, 3);
   store(kData, 4);
-  std::copy(forged.begin(), forged.end(), disk.base() + kArea + kSyncPage + kSyncSector);
+  std::copy(forged.begin(), forged.end(), disk.base() + kArea + kSyncPage + kSectorBytes);
   replay(disk);
   EXPECT_EQ(*disk.word(kData), 3u);
 }

@@ -242,10 +242,6 @@ void Mapping::keep_from_children(std::uint64_t begin, std::uint64_t end) const {
                                           file_.path().string(), std::strerror(errno)));
 }
 
-void Mapping::read_by_page(std::uint64_t begin, std::uint64_t bytes) const noexcept {
-  ::madvise(base_ + begin, bytes, MADV_RANDOM);
-}
-
 void Mapping::make_private() {
   const NoFork no_fork;
   if (leave_file()) return;

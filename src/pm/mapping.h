@@ -56,12 +56,6 @@ class Mapping {
   /// nothing.
   void grow(std::uint64_t new_size);
 
-  /// The kernel reads pages of this part one by one from now on, not in large folios: for what lies
-  /// beside a part that is written past the mapping. A direct write drops what is cached of its
-  /// place, which fails if that is in one folio with a page that threads store to; the kernel then
-  /// reports an error of the device. Advice: a failure is no error.
-  void read_by_page(std::uint64_t begin, std::uint64_t bytes) const noexcept;
-
   /// From now on nothing that is stored reaches the file: stores go to private copies of its pages,
   /// and what was mapped stays readable and writable at its address. Other threads may use the
   /// mapping during the call; the kernel makes them wait. Where the file can't be mapped once more

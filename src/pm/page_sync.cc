@@ -6,7 +6,6 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -60,12 +59,6 @@ bool is_there(std::uint64_t id) noexcept {
 }
 
 }  // namespace
-
-int SyncDevice::write(void* to, const std::byte* from, std::size_t bytes) noexcept {
-  std::memcpy(to, from, bytes);
-  const MemoryRange pages = whole(range_of(to, bytes), kSyncPage);
-  return sync(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin);
-}
 
 int KernelSync::sync(void* begin, std::size_t bytes) noexcept {
   return ::msync(begin, bytes, MS_SYNC) == 0 ? 0 : errno;

@@ -82,12 +82,9 @@ class PageSync {
   /// Syncs all of a file, its length included. Throws io_error if this or an earlier sync failed.
   void sync_file(File& file);
 
-  /// From now on syncs go to the journal, which `device` writes, if it is not null; it outlives
-  /// this. Called while no other thread syncs, and followed by start_journal() before the
-  /// superblock says that the journal counts.
-  void use_journal(const JournalPlace& place, SyncDevice* device = nullptr) {
-    journal_.emplace(place, device == nullptr ? device_ : *device);
-  }
+  /// From now on syncs go to the journal. Called while no other thread syncs, and followed by
+  /// start_journal() before the superblock says that the journal counts.
+  void use_journal(const JournalPlace& place) { journal_.emplace(place, device_); }
   /// Makes the journal empty, durably. See use_journal().
   void start_journal() noexcept;
 

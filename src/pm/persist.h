@@ -132,11 +132,10 @@ class Persister {
 
   /// In the page_cache domain: from now on what is fenced goes to the journal, which is empty, and
   /// back into its place by checkpoint(). Called while no other thread uses this, before the
-  /// superblock says that the journal counts. `device`: as PageSync::use_journal() takes it.
-  void use_journal(const JournalPlace& place, SyncDevice* device,
-                   Site site = Site::current()) const {
+  /// superblock says that the journal counts.
+  void use_journal(const JournalPlace& place, Site site = Site::current()) const {
     if (pages_ == nullptr) return;
-    pages_->use_journal(place, device);
+    pages_->use_journal(place);
     if (!on_fence(site)) return;
     pages_->start_journal();
   }

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,30 +121,11 @@ bool is_attached(State& s, int fd) {
          status.st_dev == s.status.st_dev;
 }
 
-/// Writes through the cache to the device, or fails.
-ssize_t write_through(State& s, const void* from, std::size_t n, off_t at) {
-  const auto* const bytes = static_cast<const char*>(from);
-  const auto write_to_cache = [&] {
-    return ::syscall(SYS_pwrite64, s.cache, from, n, at) == static_cast<long>(n);
-  };
-  if (s.crash_at != 0 && s.syncs + 1 == s.crash_at) {
-    if (!write_to_cache()) return -1;  // so that any sectors of it may be on the device
-    crash(s);
-  }
-  if (due(s)) {
-    errno = EIO;
-    return -1;
-  }
-  if (!write_to_cache()) return -1;
-  std::copy(bytes, bytes + n, s.device.begin() + static_cast<std::ptrdiff_t>(at));
-  return static_cast<ssize_t>(n);
-}
-
 void forget_clean(State& s) {
   for (std::size_t page = 0; page < s.lost.size(); ++page) {
     if (!s.lost[page]) continue;
-    if (::syscall(SYS_pwrite64, s.cache, s.device.data() + page * kPage, kPage,
-                  static_cast<off_t>(page * kPage)) != static_cast<long>(kPage))
+    if (::pwrite(s.cache, s.device.data() + page * kPage, kPage,
+                 static_cast<off_t>(page * kPage)) != static_cast<ssize_t>(kPage))
       throw std::runtime_error("can't write " + s.path.string());
     s.lost[page] = false;
   }
@@ -245,22 +225,4 @@ extern "C" int posix_fadvise(int fd, off_t offset, off_t n, int advice) {
     return 0;
   }
   return static_cast<int>(::syscall(SYS_fadvise64, fd, offset, n, advice));
-}
-
-extern "C" ssize_t pwrite(int fd, const void* from, std::size_t n, off_t at) {
-  using namespace perdix::testing_files;
-  State& s = state();
-  const std::lock_guard lock(s.mutex);
-  const bool syncs = (::fcntl(fd, F_GETFL) & O_DSYNC) != 0;
-  if (syncs && is_attached(s, fd)) return write_through(s, from, n, at);
-  return ::syscall(SYS_pwrite64, fd, from, n, at);
-}
-
-extern "C" ssize_t pwritev2(int fd, const iovec* parts, int count, off_t at, int flags) {
-  using namespace perdix::testing_files;
-  State& s = state();
-  const std::lock_guard lock(s.mutex);
-  if (count == 1 && (flags & RWF_DSYNC) != 0 && is_attached(s, fd))
-    return write_through(s, parts->iov_base, parts->iov_len, at);
-  return ::syscall(SYS_pwritev2, fd, parts, count, at, at >> 32, flags);
 }

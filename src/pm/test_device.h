@@ -1,14 +1,10 @@
 // A model of the device under one pool's file, and of the kernel's cache above it: replaces
-// msync(), fsync(), posix_fadvise(), pwrite() and pwritev2() in this program.
+// msync(), fsync() and posix_fadvise() in this program.
 //
 // A sync copies pages from the file, which is the cache, to the device. One that fails copies
 // nothing, and from then on the pages that it was for count as clean, as with most file systems:
 // no later sync writes them. So the cache shows them until it is told to forget what is clean, and
 // then they are as the device has them.
-//
-// A write through a descriptor that syncs (O_DSYNC, RWF_DSYNC) is a sync of what it writes: it
-// reaches the device even where a former sync was lost, and if it fails, the cache does not have it
-// either, as with direct writes.
 //
 // There is one device at a time. Thread-safe, but for attach() and detach().
 #pragma once

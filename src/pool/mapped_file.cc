@@ -89,8 +89,6 @@ void MappedFile::map(std::uint64_t size, const PoolOptions& options, std::uint64
 void MappedFile::choose_domain(Durability requested, DomainChoice choice) {
   requested_ = requested;
   decision_ = decide_domain(requested, choice, mapping_->granularity());
-  // Before anything there is read: the journal and its neighbours.
-  if (decision_.domain == pm::Domain::page_cache) mapping_->read_by_page(0, kPoolAreaSize);
   pm_.emplace(decision_.domain, survives_power(), [this] { stop_reaching_file(); });
   growth_.emplace(file_, *mapping_, *pm_, survives_power());
 }
@@ -113,12 +111,6 @@ std::unique_ptr<pm::Replay> MappedFile::replay_journal(const Superblock& before)
 
 pm::JournalPlace MappedFile::journal_place() const {
   return {base_, kJournalOffset, kPoolAreaSize - kJournalOffset, kDirectoryOffset};
-}
-
-void MappedFile::use_journal() {
-  if (decision_.domain != pm::Domain::page_cache) return;
-  journal_device_.emplace(file_, base_, [this] { return health_->usable(); });
-  pm_->use_journal(journal_place(), &*journal_device_);
 }
 
 void MappedFile::fill(std::span<const pm::FileRange> used) {
@@ -230,7 +222,6 @@ void MappedFile::close() noexcept {
     // Then the next opening cuts it off.
   }
   lock_.reset();
-  journal_device_.reset();
   file_.close();
 }
 

@@ -22,7 +22,6 @@
 #include <perdix/pool.h>
 
 #include "pm/file.h"
-#include "pm/file_sync.h"
 #include "pm/journal.h"
 #include "pm/mapping.h"
 #include "pm/no_fork.h"
@@ -67,7 +66,7 @@ class MappedFile {
   /// relies on has been found sound.
   std::unique_ptr<pm::Replay> replay_journal(const Superblock& before);
 
-  void use_journal();
+  void use_journal() { pm_->use_journal(journal_place()); }
 
   bool has_holes() const noexcept { return sparse_; }
 
@@ -155,8 +154,7 @@ class MappedFile {
   std::optional<FileLock> lock_;
   Origin origin_;
   std::optional<pm::Mapping> mapping_;
-  std::optional<LostPages> lost_pages_;         // as long as mapping_
-  std::optional<pm::FileSync> journal_device_;  // outlives the use that pm_ makes of it
+  std::optional<LostPages> lost_pages_;  // as long as mapping_
   std::optional<pm::Persister> pm_;
   std::optional<Growth> growth_;
 

@@ -28,10 +28,7 @@ from bug import (
 ORIGIN = "src/pool/origin.cc"
 PAGE_SYNC = "src/pm/page_sync.cc"
 DURABILITY_UNIT = (unit("src/pool/pool_test", "DurabilityTest.*"),)
-FILE_SYNC = "src/pm/file_sync.cc"
 GROUP_UNIT = (unit("src/pm/pm_test", "GroupCommit.*"),)
-FILE_SYNC_UNIT = (unit("src/pm/pm_test", "FileSyncTest.*"),)
-FAILED_SYNC_UNIT = (unit("tests/health/failed_sync_test", "*"),)
 CLAIM_UNIT = (unit("src/alloc/alloc_test", "ClaimTest.*"),)
 CANCELLATION_UNIT = (unit("src/pm/pm_test", "Cancellation.*"),)
 
@@ -296,31 +293,5 @@ BUGS = [
         "true",
         GROUP_UNIT,
         after="void PageSync::lead(",
-    ),
-    drop(
-        "disk: the journal is written to the file that got its descriptor's number",
-        FILE_SYNC,
-        "if (!descriptor.is_ours())",
-        FILE_SYNC_UNIT,
-    ),
-    drop(
-        "disk: the journal reaches a file of which a page is lost",
-        FILE_SYNC,
-        "if (!reaches_file_())",
-        FILE_SYNC_UNIT,
-    ),
-    drop_part(
-        "disk: no commit succeeds when the program has closed the journal's descriptor",
-        FILE_SYNC,
-        "return error == EINVAL",
-        " || error == EBADF",
-        FILE_SYNC_UNIT,
-    ),
-    Bug(
-        "disk: a batch of the journal is not on the device when its threads go on",
-        FILE_SYNC,
-        "O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC",
-        "O_RDWR | O_DIRECT | ({planted} ? 0 : O_DSYNC) | O_CLOEXEC",
-        FAILED_SYNC_UNIT,
     ),
 ]

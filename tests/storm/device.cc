@@ -13,7 +13,6 @@
 #include <fstream>
 #include <list>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -80,16 +79,6 @@ std::uintptr_t find_mapping(const struct stat& status) {
   return 0;
 }
 
-/// Null if the file has no device. The caller holds the mutex.
-Attached* pool_of(int fd) {
-  struct stat status {};
-  if (attached().empty() || ::fstat(fd, &status) != 0) return nullptr;
-  for (Attached& pool : attached()) {
-    if (pool.status.st_ino == status.st_ino && pool.status.st_dev == status.st_dev) return &pool;
-  }
-  return nullptr;
-}
-
 void write_all(int fd, const char* bytes, std::size_t n, std::size_t at) {
   require(::pwrite(fd, bytes, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n),
           "the storm can't write to a device");
@@ -139,17 +128,12 @@ void on_sync(const void* address, std::size_t n, bool succeeded) {
 
 void on_sync(int fd, bool succeeded) {
   const std::lock_guard lock(mutex);
-  if (Attached* const pool = pool_of(fd)) sync(*pool, 0, SIZE_MAX, succeeded);
-}
-
-void on_write(int fd, std::size_t at, std::size_t n) {
-  const std::lock_guard lock(mutex);
-  Attached* const pool = pool_of(fd);
-  if (pool == nullptr) return;
-  std::string bytes(n, '\0');
-  const auto read = ::pread(pool->file, bytes.data(), n, static_cast<off_t>(at));
-  require(read == static_cast<ssize_t>(n), "the storm can't read what was written");
-  write_all(pool->device, bytes.data(), n, at);
+  struct stat status {};
+  if (attached().empty() || ::fstat(fd, &status) != 0) return;
+  for (Attached& pool : attached()) {
+    if (pool.status.st_ino == status.st_ino && pool.status.st_dev == status.st_dev)
+      return sync(pool, 0, SIZE_MAX, succeeded);
+  }
 }
 
 void lose_power(const std::string& path, Rng& rng) {

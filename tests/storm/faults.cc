@@ -1,13 +1,11 @@
 #include "storm/faults.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -90,21 +88,6 @@ void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
   void* const memory = allocate(bytes, alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
-}
-
-/// A write that returns when its bytes are on the device.
-template <class Write>
-ssize_t write_through(int fd, off_t at, const Write& write) {
-  const bool fails = strikes(Fault::sync);
-  const Spared spared;
-  if (fails) {
-    errno = EIO;
-    return -1;
-  }
-  const ssize_t written = write();
-  if (written > 0)
-    device::on_write(fd, static_cast<std::size_t>(at), static_cast<std::size_t>(written));
-  return written;
 }
 
 }  // namespace
@@ -208,16 +191,6 @@ int fsync(int fd) {
   if (!fails) return static_cast<int>(::syscall(SYS_fsync, fd));
   errno = EIO;
   return -1;
-}
-
-ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
-  const auto write = [&] { return ::syscall(SYS_pwrite64, fd, from, n, at); };
-  return (::fcntl(fd, F_GETFL) & O_DSYNC) == 0 ? write() : faults::write_through(fd, at, write);
-}
-
-ssize_t pwritev2(int fd, const iovec* parts, int count, off_t at, int flags) {
-  const auto write = [&] { return ::syscall(SYS_pwritev2, fd, parts, count, at, at >> 32, flags); };
-  return (flags & RWF_DSYNC) == 0 ? write() : faults::write_through(fd, at, write);
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),

@@ -1,7 +1,7 @@
 // Injects failures of system calls: an interposer for operator new, mmap and mprotect,
-// posix_fallocate, msync, fsync and writes that sync, and pthread_create. The program itself
-// defines these functions, so its definitions take precedence over those of the C library. What it
-// interposes of posix_fallocate and ftruncate is also for descriptors.h.
+// posix_fallocate, msync and fsync, and pthread_create. The program itself defines these functions,
+// so its definitions take precedence over those of the C library. What it interposes of
+// posix_fallocate and ftruncate is also for descriptors.h.
 //
 // A thread arms itself for its own calls into the library (Armed); the library's own threads are
 // armed by the process (arm_others). Threads of the storm are exempt from the latter. Failures stop
