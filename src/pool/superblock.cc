@@ -20,6 +20,8 @@ struct Copies {
   std::array<std::uint8_t, 2 * kBlockSize> bytes{};
   std::size_t present = 0;  // bytes that the file has of them; the rest reads as zero
 
+  bool whole(int i) const { return kSuperblockOffset[i] + kSuperblockSize <= present; }
+
   Superblock copy(int i) const {
     Superblock superblock;
     std::memcpy(&superblock, bytes.data() + kSuperblockOffset[i], sizeof(superblock));
@@ -33,7 +35,7 @@ std::optional<FoundSuperblock> newest_valid(const Copies& copies) {
   std::optional<FoundSuperblock> best;
   for (int i : {0, 1}) {
     const Superblock candidate = copies.copy(i);
-    if (!valid(candidate)) continue;
+    if (!copies.whole(i) || !valid(candidate)) continue;
     if (!best || candidate.generation > best->superblock.generation)
       best = FoundSuperblock{candidate, i};
   }
