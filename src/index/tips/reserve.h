@@ -18,8 +18,8 @@
 //   1. The claim has a span for each span that the blocks of all waiting puts may fill, but for
 //      those which it has begun to hand out.
 //   2. The index's word in the directory of the pool is at least as much, durably, before a put
-//   that
-//      relies on it is logged. So after a crash the pool keeps the space before the index is open.
+//      that relies on it is logged. So after a crash the pool keeps the space before the index is
+//      open.
 //
 // Thread-safe.
 #pragma once
