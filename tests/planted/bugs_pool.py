@@ -164,11 +164,11 @@ BUGS = [
         ALLOCATOR,
     ),
     # --- Claims ---
-    drop_part(
+    Bug(
         "others take spans that are claimed",
         HEAP,
-        "SpanMap* const map = free_spans() >= kept + spans",
-        "kept + ",
+        "free_spans() >= kept + spans ? home",
+        "free_spans() >= ({planted} ? 0 : kept) + spans ? home",
         CLAIM_UNIT,
     ),
     drop(

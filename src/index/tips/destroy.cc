@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include <perdix/tips.h>
+
 #include "index/common/retry.h"
 #include "index/tips/changes.h"
 #include "index/tips/framework.h"

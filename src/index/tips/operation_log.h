@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "index/common/owned.h"
 #include "index/tips/entry.h"
 #include "index/tips/layout.h"
 #include "pm/access.h"
