@@ -161,7 +161,9 @@ class LeafReader {
       if (following.node == nullptr) return false;
       leaf = following;
       const Key low = nodes_.low_of(*leaf.node);
-      batch.require_below(nodes_.pool(), low);
+      // Of a leaf before that of the position, which has nothing, the end may be further left than
+      // what the batch has.
+      if (batch.added() > before) batch.require_below(nodes_.pool(), low);
       if (position < low) position = low;
       if (batch.added() + 1 == wanted) return true;
     }
