@@ -190,7 +190,7 @@ void ColdLeaves<K>::decide_in_flight(Block& block, std::span<const Word> words,
 template <class K>
 void ColdLeaves<K>::prefetch_cold(const Position<K>* at) const {
   if (at == nullptr) return;
-  const Leaf<K>* leaf = at->leaf.load(std::memory_order_relaxed);
+  const Leaf<K>* leaf = at->leaf.load(std::memory_order_acquire);  // it may lead to a new position
   if (!is_cold(leaf)) return;
   const pm::Offset offset = pm::load(at->anchor().block);
   if (!pool().contains(offset, block_bytes(kSmallCapacity))) return;  // found out when it is used
