@@ -111,8 +111,8 @@ IndexStats Core::stats() {
     guest_.inspect(reach);
     stats.leaves = reach.blocks();
     stats.tips = tips_stats(replayer);
+    stats.dram_bytes = sizeof *this + cache_.dram_bytes() + framework_.uno.dram_bytes();
   });
-  stats.dram_bytes = sizeof *this + cache_.dram_bytes() + framework_.uno.dram_bytes();
   stats.recovery_seconds = recovery_.count();
   stats.resumption_seconds = inspection_.seconds();
   return stats;

@@ -29,18 +29,17 @@ thread_local Uno::Scope* current_scope = nullptr;
 }  // namespace
 
 /// Makes room, so that the operation need not stop between two stores.
-Uno::Scope::Scope(Uno& uno, const Need& need)
-    : uno_(uno), need_(need), lock_(uno.mutex_), outer_(current_scope) {
+Uno::Scope::Scope(Uno& uno, const Need& need) : uno_(uno), need_(need), outer_(current_scope) {
+  const auto lock = uno.lock();
   uno.make_room(uno.operations_ + 1);
   ++uno.operations_;
-  if (!uno.alone_) lock_.unlock();
   current_scope = this;
 }
 
 Uno::Scope::~Scope() {
   report();
   current_scope = outer_;
-  if (!lock_.owns_lock()) lock_.lock();
+  const auto lock = uno_.lock();
   --uno_.operations_;
 }
 
@@ -115,10 +114,10 @@ void Uno::extend(std::vector<pm::Offset>& blocks, std::uint64_t bytes) {
   blocks.push_back(offset);
 }
 
-/// The lock of the logs, unless the operation of this thread has it.
+/// The lock of the logs, which one thread alone does not need. It is the last one to be taken:
+/// plug-ins come here with locks of theirs.
 std::unique_lock<std::mutex> Uno::lock() {
-  if (Scope::current().lock_.owns_lock()) return {};
-  return std::unique_lock(mutex_);
+  return alone_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
 }
 
 /// With the lock.

@@ -81,14 +81,13 @@ class Uno {
     void report();
 
     Uno& uno_;
-    Need need_;                          // what is left of it
-    std::unique_lock<std::mutex> lock_;  // of the logs, while one thread makes operations
+    Need need_;  // what is left of it
     Scope* outer_;
     std::exception_ptr failure_;
     std::vector<Touched> touched_;  // empty but in the instrumented build
   };
 
-  /// While it exists, one thread makes operations, and each of them locks the logs once.
+  /// While it exists one thread uses the logs, and its operations lock nothing.
   class Alone {
    public:
     explicit Alone(Uno& uno) : uno_(uno) { uno_.alone_ = true; }
