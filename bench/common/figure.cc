@@ -18,7 +18,9 @@ std::string text_of(double value, Unit unit) {
   if (std::isnan(value)) return "-";
   switch (unit) {
     case Unit::nanoseconds: return terminal::format_nanoseconds(value);
-    case Unit::operations_per_second: return terminal::format_number(value / 1e6) + " M/s";
+    case Unit::operations_per_second:
+      return value < 1e5 ? terminal::format_number(value / 1e3) + " k/s"
+                         : terminal::format_number(value / 1e6) + " M/s";
     case Unit::bytes: return terminal::format_number(value) + " B";
     case Unit::size: return terminal::format_bytes(value);
     case Unit::times: return terminal::format_number(value) + "x";

@@ -2,11 +2,14 @@
 
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -44,6 +47,19 @@ std::string file_system_of(const std::filesystem::path& path) {
     case OVERLAYFS_SUPER_MAGIC: return "overlayfs";
     default: return fmt::format("type {:#x}", static_cast<std::uint32_t>(facts.f_type));
   }
+}
+
+std::optional<std::uint64_t> device_bytes_written(const std::filesystem::path& path) {
+  constexpr std::uint64_t kSector = 512;
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return std::nullopt;
+  // Reads, merged reads, sectors read, time; writes, merged writes, sectors written.
+  std::ifstream file(
+      fmt::format("/sys/dev/block/{}:{}/stat", major(facts.st_dev), minor(facts.st_dev)));
+  std::uint64_t field = 0;
+  for (int i = 0; i < 7; ++i)
+    if (!(file >> field)) return std::nullopt;
+  return field * kSector;
 }
 
 ScratchDirectory::ScratchDirectory(const std::filesystem::path& parent) {

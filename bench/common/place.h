@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace perdix::bench {
@@ -13,6 +14,10 @@ std::filesystem::path default_parent(std::uint64_t needed);
 
 /// "tmpfs", "ext4", …: the kind of file system that a path lies on.
 std::string file_system_of(const std::filesystem::path& path);
+
+/// Bytes that the block device below a path has been told to write since it is there, by all
+/// programs. Empty if the path lies on none (tmpfs, overlayfs).
+std::optional<std::uint64_t> device_bytes_written(const std::filesystem::path& path);
 
 /// A new directory. The destructor removes it and its content.
 class ScratchDirectory {

@@ -85,6 +85,7 @@ class SetupReader {
     Setup setup;
     setup.threads = static_cast<unsigned>(count_of("threads", number("threads", 1)));
     if (setup.threads > 1024) refuse("threads: 1 to 1024");
+    setup.durability = durability();
     setup.domain = domain();
     setup.dram_budget = dram_budget();
     setup.data.shape = shape();
@@ -129,6 +130,11 @@ class SetupReader {
     std::string chosen = found->second.text();
     if (std::ranges::find(words, chosen) == words.end()) refuse_unknown(name, chosen, words);
     return chosen;
+  }
+
+  Durability durability() const {
+    return word("durability", "process", {"process", "power"}) == "power" ? Durability::power
+                                                                          : Durability::process;
   }
 
   DomainChoice domain() const {

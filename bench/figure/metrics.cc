@@ -23,15 +23,21 @@ double of_phase(const M& m, double (*value)(const PhaseResult&)) {
   return m.phase ? value(*m.phase) : kUnknown;
 }
 
-template <int kPerMille>
+template <int kPerTenThousand>
 double percentile(const M& m) {
   return of_phase(m, [](const PhaseResult& phase) {
-    return static_cast<double>(phase.latency.percentile(kPerMille / 10.0));
+    return static_cast<double>(phase.latency.percentile(kPerTenThousand / 100.0));
   });
 }
 
 double mean(const M& m) {
   return of_phase(m, [](const PhaseResult& phase) { return 1e9 / phase.throughput(); });
+}
+
+/// For each operation, by all programs.
+double device_written(const M& m) {
+  if (!m.phase || !m.phase->device_bytes) return kUnknown;
+  return ratio(*m.phase->device_bytes, m.phase->done);
 }
 
 double bytes_of(const std::optional<std::uint64_t>& bytes) {
@@ -98,10 +104,12 @@ constexpr MetricKind kMetrics[] = {
     {"throughput", Unit::operations_per_second, kClock,
      [](const M& m) { return of_phase(m, [](const PhaseResult& p) { return p.throughput(); }); }},
     {"mean", Unit::nanoseconds, kClock, mean},
-    {"p50", Unit::nanoseconds, kClock, percentile<500>},
-    {"p90", Unit::nanoseconds, kClock, percentile<900>},
-    {"p99", Unit::nanoseconds, kClock, percentile<990>},
-    {"p99.9", Unit::nanoseconds, kClock, percentile<999>},
+    {"p50", Unit::nanoseconds, kClock, percentile<5000>},
+    {"p90", Unit::nanoseconds, kClock, percentile<9000>},
+    {"p99", Unit::nanoseconds, kClock, percentile<9900>},
+    {"p99.9", Unit::nanoseconds, kClock, percentile<9990>},
+    {"p99.99", Unit::nanoseconds, kClock, percentile<9999>},
+    {"device written", Unit::bytes, kClock, device_written},
     {"first answer", Unit::nanoseconds, kClock,
      [](const M& m) { return m.reopened ? m.reopened->first_answer_seconds * 1e9 : kUnknown; }},
     {"all back", Unit::nanoseconds, kClock,
@@ -154,8 +162,8 @@ constexpr MetricKind kMetrics[] = {
      [](const M& m) { return of_pair(m, "media bytes written"); }},
 };
 
-// Buckets of latencies: four for each power of two from 64 ns to 1 ms.
-constexpr int kFirstPower = 6, kLastPower = 20, kBucketsPerPower = 4;
+// Buckets of latencies: four for each power of two from 64 ns to 134 ms.
+constexpr int kFirstPower = 6, kLastPower = 27, kBucketsPerPower = 4;
 
 /// Returns how many latencies are at most `bound`, by bisection, since a histogram has percentiles
 /// only.

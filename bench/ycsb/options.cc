@@ -150,7 +150,7 @@ void add_how(CLI::App& command, Options& options) {
       ->capture_default_str();
   command
       .add_option("--sample-every", options.config.sample_every,
-                  "One in this many operations is timed for the percentiles")
+                  "One in this many operations is timed for the percentiles; with power each is")
       ->capture_default_str();
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,10 @@ struct PhaseResult {
   std::uint64_t wrong = 0;
   std::uint64_t checksum = 0;
   detail::util::Histogram latency;
-  std::vector<Count> counts = {};  ///< of the meter, from Trial::run() only
+  // From Trial::run() only:
+  std::vector<Count> counts = {};  ///< of the meter
+  std::optional<std::uint64_t> device_bytes =
+      {};  ///< that the device of the files was told to write
 
   /// Operations per second.
   double throughput() const { return static_cast<double>(done) / std::max(seconds, 1e-9); }

@@ -265,9 +265,11 @@ Report report_of(const Results& results) {
   report.repeat = config.repeat;
   report.environment = results.environment;
   report.systems = results.systems;
-  report.notes = {
-      fmt::format("latencies include {:.0f} ns of looking at the clock, 1 operation in {} is timed",
-                  results.clock_nanoseconds, config.sample_every)};
+  report.notes = {fmt::format("latencies include {:.0f} ns of looking at the clock, {} is timed",
+                              results.clock_nanoseconds,
+                              results.durability == Durability::power
+                                  ? "each operation"
+                                  : fmt::format("1 operation in {}", config.sample_every))};
   report.figures = figures_of(results);
   report.named_problems = results.problems();
   report.more = {{"durability", results.durability == Durability::power ? "power" : "process"},

@@ -55,6 +55,7 @@ Trial::Trial(Bench& bench, const System& system, Setup setup, std::uint64_t load
     : bench_(bench),
       system_(system),
       threads_(setup.threads),
+      sample_every_(setup.synced() ? 1 : bench.sample_every),
       meter_(meter),
       directory_(bench.parent),
       warm_(bench.warm_memory.value_or(memory_of(setup, meter))),
@@ -103,7 +104,7 @@ PhaseResult Trial::run_on(std::span<Store* const> stores, unsigned threads,
   const RunOptions& run = bench_.options;
   const auto plan =
       bench_.planner.plan(workload, distribution, operations, threads, run.seed, records_);
-  PhaseOptions options{run.seed, bench_.sample_every, run.stop, meter_, nullptr};
+  PhaseOptions options{run.seed, sample_every_, run.stop, meter_, nullptr};
   if (run.on_progress) {
     options.on_progress = [&](std::uint64_t done) {
       bench_.show(system_, workload, threads, done, operations);
@@ -112,7 +113,9 @@ PhaseResult Trial::run_on(std::span<Store* const> stores, unsigned threads,
   }
   warm_.begin_phase();
   if (meter_ != nullptr) meter_->start();
+  const auto written = device_bytes_written(directory_.path());
   PhaseResult result = run_phase(stores, plan, options);
+  if (written) result.device_bytes = *device_bytes_written(directory_.path()) - *written;
   if (meter_ != nullptr) result.counts = meter_->stop();
   run.check_stop();
   bench_.wrong += result.wrong;

@@ -22,8 +22,8 @@ struct Bench {
   const RunOptions& options;
   std::filesystem::path parent;  ///< of their directories
   Planner planner;
-  Crasher* crasher = nullptr;  ///< for reopen_after_kill()
-  std::uint32_t sample_every = 32;
+  Crasher* crasher = nullptr;       ///< for reopen_after_kill()
+  std::uint32_t sample_every = 32;  ///< of operations without syncs; of others each is timed
   std::optional<std::uint64_t> warm_memory = {};  ///< for each system; by default enough
   std::uint64_t phase = 0, phases = 0;            ///< of Progress
   std::uint64_t wrong = 0;                        ///< answers so far, and records lost
@@ -72,6 +72,7 @@ class Trial {
   Bench& bench_;
   const System& system_;
   const unsigned threads_;
+  const std::uint32_t sample_every_;  // each where a sync is a part of it: the clock costs little
   Meter* const meter_;
   ScratchDirectory directory_;
   WarmMemory warm_;
