@@ -25,7 +25,7 @@ std::string factorize(std::uint64_t number) {
 int main(int argc, char** argv) try {
   if (argc < 2) return std::cerr << "usage: durable_cache FILE NUMBER...\n", 2;
   const auto pool = perdix::Pool::open_or_create(argv[1]);
-  perdix::Cceh<std::uint64_t, std::string> cache(pool, "factors");  // a hash index
+  perdix::HashMap<std::uint64_t, std::string> cache(pool, "factors");  // a hash index
   for (int i = 2; i < argc; ++i) {
     const std::uint64_t number = std::stoull(argv[i]);
     const auto cached = cache.get(number);

@@ -13,6 +13,7 @@
 #include <perdix/error.h>
 #include <perdix/index.h>
 #include <perdix/key_range.h>
+#include <perdix/map.h>
 #include <perdix/ordered_index.h>
 #include <perdix/point_index.h>
 #include <perdix/pool.h>
