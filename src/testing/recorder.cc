@@ -198,8 +198,9 @@ void Recorder::on_step(const char* name) {
   if (recording_) ++steps_[name];
 }
 
-/// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes, and logs
-/// are replayed and reclaimed after a few writes, and tables compacted after a few inserts.
+/// In some sessions nodes in DRAM have few children, so few leaves have nodes above nodes, and the
+/// backup log of ElimDa has many regions; and logs are replayed and reclaimed after a few writes,
+/// and tables compacted after a few inserts.
 void Recorder::choose_limits(std::uint64_t seed) {
   constexpr std::uint64_t kSmallInterval = 3, kLongInterval = 4, kMaxLogged = 16;
   detail::util::Random random(seed);
@@ -216,6 +217,7 @@ std::uint64_t Recorder::on_limit(const char* name, std::uint64_t limit) {
     return logged_ != 0 ? std::min(limit, kMinRing + logged_) : limit;
   const bool is_logged = what.starts_with("tips: ") || what == "elf: rows beside the lists";
   if (is_logged && logged_ != 0) return std::min(limit, logged_);
+  if (what.starts_with("elimda: ")) return children_ != 0 ? std::min(limit, children_ - 1) : limit;
   const bool of_a_node = what.ends_with("children of a node");
   return of_a_node && children_ != 0 ? std::min(limit, children_) : limit;
 }

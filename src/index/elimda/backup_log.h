@@ -10,6 +10,10 @@
 //   ...                                // later, for each pair: clears its bit, durably, then
 //   log.forget(log.ref(unit, slot));   // the last of these frees the unit
 //
+// After an opening a region's chunks (chunk_lists.h) are read when one of its hashes needs them for
+// the first time: a unit, or what a cold segment has there. Until then no unit of the region
+// changes.
+//
 // Rules:
 //   1. take() gives a unit to one thread, which fills it, publishes it and unpins it.
 //   2. A set bit is cleared by the holder of the lock of its pair's bucket, durably, before that
@@ -31,7 +35,9 @@
 #include <span>
 #include <vector>
 
+#include "epoch/reclaimer.h"
 #include "index/elimda/bucket.h"
+#include "index/elimda/chunk_lists.h"
 #include "index/elimda/collecting_log.h"
 #include "index/elimda/shape.h"
 #include "pm/access.h"
@@ -45,23 +51,55 @@ class BackupLog {
  public:
   using Unit = std::uint32_t;
 
+  /// A unit that had pairs when its region was read.
+  struct UsedUnit {
+    std::uint32_t log, number;
+    Unit unit;
+
+    /// By log, then by number. Numbers wrap around; those of one log are close to each other.
+    friend bool operator<(const UsedUnit& a, const UsedUnit& b) {
+      return a.log != b.log ? a.log < b.log : static_cast<std::int32_t>(a.number - b.number) < 0;
+    }
+  };
+
   BackupLog(pool::PoolCore& pool, Root& root, const Shape& shape);
   BackupLog(const BackupLog&) = delete;
   BackupLog& operator=(const BackupLog&) = delete;
   ~BackupLog();
 
-  /// Finds all chunks, and which units are free. Throws corrupt, out_of_space, bad_alloc. Cost:
-  /// reads 8 bytes for each sixteen pairs.
-  void open();
+  /// Reads all regions. Throws corrupt, out_of_space, bad_alloc. Cost: reads 8 bytes for each
+  /// sixteen pairs.
+  void read_all();
+
+  /// Returns which units of a region had pairs when it was read, sorted; reads it if no thread has
+  /// done that yet. Null: none, or forget_used() was called. The caller is in an epoch::Guard or
+  /// alone. Throws as read_all() does.
+  const std::vector<UsedUnit>* used_in(Region region);
+  /// Frees what used_in() returns, after a grace period. All regions have been read.
+  void forget_used();
+  /// The number of regions that have been read.
+  unsigned regions_read() const { return regions_read_.load(std::memory_order_relaxed); }
 
   /// Ends the copies of logs that a crash has interrupted: a log whose pairs are in a unit under
   /// its number was about to be emptied (E5). If the crash came before all words of the unit were
-  /// there, the log has the pairs still, and the unit loses them. After open(). Throws corrupt.
+  /// there, the log has the pairs still, and the unit loses them. Throws as read_all() does.
   void finish_copies(const LogSet& logs);
+  /// Like finish_copies(), of an index whose logs may not say that they are being copied. After
+  /// read_all(). Throws corrupt.
+  void finish_all_copies(const LogSet& logs);
 
-  /// Returns a free unit, pinned. Adds a chunk if there is none. Throws out_of_space, bad_alloc:
-  /// nothing has happened then.
-  Unit take();
+  /// Returns a free unit, pinned, for pairs of the hash's region of at most that depth. Adds a
+  /// chunk if there is none. Throws corrupt, out_of_space, bad_alloc: nothing has happened then.
+  Unit take(KeyHash hash, unsigned max_depth);
+
+  /// Makes regions of a greater depth, up to `max_depth`, if those of a hash have no free unit and
+  /// many others. Returns whether it did. Throws corrupt, out_of_space, bad_alloc.
+  bool deepen(KeyHash hash, unsigned max_depth);
+
+  /// A number that no earlier use of a free unit had.
+  std::uint32_t next_number(Unit unit) const;
+
+  const ChunkLists& lists() const { return lists_; }
 
   /// Counts pairs of a pinned unit whose bits the caller is about to set.
   void count(Unit unit, unsigned pairs) {
@@ -141,7 +179,22 @@ class BackupLog {
     Pair* pairs = nullptr;
     std::unique_ptr<Uses[]> uses;   // set bits, and one for the pin
     std::atomic<bool> gone{false};  // freed; late readers may still look into it
+    Region region = 0;
   };
+
+  struct UsedUnits : epoch::Retirable {
+    std::vector<UsedUnit> units;
+  };
+
+  struct RegionUnits {
+    std::atomic<bool> read{false};
+    unsigned chunks = 0;  // of its list; guarded by growing_
+    std::atomic<unsigned> free_count{0};
+    util::SpinLock free_lock;
+    std::vector<Unit> free;  // has room for all units of the region
+    std::atomic<UsedUnits*> used{nullptr};
+  };
+  static constexpr unsigned kMaxChunks = 4;  // of a region, before there are regions in it
   static constexpr unsigned kBlock = 1024;
   using Block = std::array<Chunk, kBlock>;
 
@@ -154,26 +207,37 @@ class BackupLog {
   void clear_some(std::span<const DPair> pairs);
   unsigned words_with(Unit unit, unsigned log, std::uint32_t number) const;
   void empty(Unit unit);
-  bool pop(Unit& unit);
-  void add_chunk();
-  unsigned make_room();
-  void append(pm::Offset offset, unsigned chunk);
+  RegionUnits* units_of(Region region) const;
+  RegionUnits& make_units_of(Region region);
+  void finish_copy(Unit unit, const CollectingLog& log);
+  void require_read(Region region);
+  void require_read(KeyHash hash, unsigned max_depth);
+  bool has_free(KeyHash hash, unsigned max_depth) const;
+  bool add_regions(KeyHash hash, unsigned max_depth);
+  void read(Region region);
+  bool pop(KeyHash hash, unsigned max_depth, Unit& unit);
+  void give_back(Unit unit);
+  void add_chunk(KeyHash hash, unsigned max_depth);
+  unsigned make_room(Region region);
+  void append(pm::Offset offset, unsigned chunk, Region region);
   bool withdraw_units(unsigned chunk);
   void unlink(Chunk& chunk);
-  void load_uses(Chunk& chunk, Unit first);
+  void load_uses(unsigned chunk, UsedUnits& used);
 
   pool::PoolCore& pool_;
   Root& root_;
   const Shape shape_;
   const unsigned chunk_units_;
+  const ChunkLists lists_;
 
-  std::mutex growing_;  // for changes of the list of chunks in PM
+  std::mutex growing_;  // for the lists of chunks in PM
   std::atomic<unsigned> chunk_count_{0};
   std::atomic<unsigned> gone_count_{0};  // of them
   std::array<std::atomic<Block*>, 1024> blocks_{};
 
-  util::SpinLock free_lock_;
-  std::vector<Unit> free_;  // has room for all units
+  // By depth, each once there are regions of that depth.
+  std::array<std::atomic<RegionUnits*>, ChunkLists::kMaxDepth + 1> regions_{};
+  std::atomic<unsigned> regions_read_{0};
 };
 
 }  // namespace perdix::detail::index::elimda

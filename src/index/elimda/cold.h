@@ -1,5 +1,6 @@
-// Instant opening: all segments are cold at first, which means that their buckets have no DRAM
-// side. A segment becomes warm when a call needs it, or when the background thread comes to it.
+// Instant opening: no segment is known at first (dram_table.h), and all are cold, which means that
+// their buckets have no DRAM side. A segment becomes warm when a call needs it, or when the
+// background thread comes to it.
 //
 // A cold segment does not change in PM: a thread that changes it makes it warm first. So several
 // threads may make one segment warm concurrently, and none waits for another: each makes all
@@ -12,9 +13,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <bit>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -52,23 +54,9 @@ class Cold {
     delete list_.load();
   }
 
-  /// On opening: lists what the backup log has. Returns the number behind those of its units that
-  /// are of no log. Throws bad_alloc.
-  std::uint32_t make(unsigned log_depth) {
-    auto made = std::make_unique<List>(shape_, log_depth);
-    std::uint32_t next_number = 0;
-    for (Unit unit = 0; unit < backup_.units(); ++unit) {
-      if (backup_.counted(unit) != 0)
-        next_number = std::max(next_number, add_cold_unit(*made, unit));
-    }
-    std::sort(made->units.begin(), made->units.end(), [](const auto& a, const auto& b) {
-      // Numbers wrap around; those of one log are close to each other.
-      return a.log != b.log ? a.log < b.log : static_cast<std::int32_t>(a.number - b.number) < 0;
-    });
-    std::sort(made->mixed.begin(), made->mixed.end(),
-              [](const auto& a, const auto& b) { return a.hash < b.hash; });
-    list_.store(made.release(), std::memory_order_release);
-    return next_number;
+  /// On opening. Throws bad_alloc.
+  void begin(unsigned log_depth) {
+    list_.store(new List(shape_, log_depth), std::memory_order_release);
   }
 
   /// Makes a segment warm: gives each bucket that has none its DRAM side. The caller is in an
@@ -120,35 +108,26 @@ class Cold {
   };
   using Sorted = std::vector<ColdEntry>;
 
-  /// What opening found in the backup log.
+  using UsedUnit = BackupLog::UsedUnit;
+  using SortedPlace = std::atomic<const Sorted*>;
+
+  /// Pairs of the backup log, as segments have needed them: each list is made when the first
+  /// segment needs it. Otherwise each of the segments that share it would read all its units.
   struct List : epoch::Retirable {
-    struct ColdUnit {
-      std::uint32_t log, number;
-      Unit unit;
-    };
-
-    std::vector<ColdUnit> units;  ///< by log, then by number
-    Sorted mixed;                 ///< pairs of units that are not the copy of one log (kNoLog)
-
-    /// By log: the pairs of its units. Made when the first segment needs them, for logs that
-    /// several segments share: otherwise each of these segments would read all units of the log.
-    std::unique_ptr<std::atomic<const Sorted*>[]> of_logs;
-    unsigned names;      ///< of logs: from 0 to below this
+    std::array<SortedPlace, ChunkLists::kRegions> mixed{};  ///< by region: of no log (kNoLog)
+    std::unique_ptr<SortedPlace[]> of_logs;                 ///< by log
+    unsigned names;                                         ///< of logs: from 0 to below this
     unsigned log_depth;  ///< of the logs; units may be of logs of smaller depths
 
     List(const Shape& shape, unsigned depth)
-        : names(shape.log_name(depth, (1u << depth) - 1) + 1u), log_depth(depth) {
-      of_logs = std::make_unique<std::atomic<const Sorted*>[]>(names);
-    }
+        : of_logs(std::make_unique<SortedPlace[]>(shape.log_names())),
+          names(shape.log_names()),
+          log_depth(depth) {}
     List(const List&) = delete;
     List& operator=(const List&) = delete;
     ~List() {
+      for (const SortedPlace& place : mixed) delete place.load();
       for (unsigned name = 0; name < names; ++name) delete of_logs[name].load();
-    }
-
-    auto first_unit(unsigned log) const {
-      return std::partition_point(units.begin(), units.end(),
-                                  [&](const auto& unit) { return unit.log < log; });
     }
   };
 
@@ -172,28 +151,27 @@ class Cold {
       if (cold) warm(segment);
       hash = segment.next_hash();
     } while (hash != 0);
-    if (List* list = list_.exchange(nullptr)) pool_.reclaimer().retire(list);
-    resumption_.set_done();
-  }
-
-  /// Returns the next number if the unit is of no log.
-  std::uint32_t add_cold_unit(List& cold, Unit unit) {
-    const UnitWord word = backup_.word_that_counts(unit);
-    if (word.log != UnitWord::kNoLog) {
-      cold.units.push_back({word.log, word.number, unit});
-      return 0;
+    dram_.set_all_known();
+    if (List* list = list_.exchange(nullptr)) {
+      pool_.reclaimer().retire(list);
+      backup_.forget_used();
     }
-    add_sorted(cold.mixed, unit, UnitWord::copy(word.pack()));
-    return word.number + 1;
+    resumption_.set_done();
   }
 
   /// The pairs of the backup log that belong to a segment, in the order in which they came.
   std::vector<ColdPair> cold_pairs(const Segment& segment) const {
     std::vector<ColdPair> pairs;
-    const List* cold = list_.load(std::memory_order_acquire);
+    List* cold = list_.load(std::memory_order_acquire);
     if (cold == nullptr) return pairs;
+    const KeyHash first{segment.first_hash()}, last{segment.next_hash() - 1};
     // First: one of them was looked for before it was stored, so another of its key is younger.
-    add_cold_pairs(pairs, segment, cold->mixed);
+    backup_.lists().for_each_region(first, last, ChunkLists::kMaxDepth, [&](Region region) {
+      const std::vector<UsedUnit>* used = backup_.used_in(region);
+      if (used == nullptr || used->back().log != UnitWord::kNoLog) return;
+      const auto units = units_of(*used, UnitWord::kNoLog, UnitWord::kNoLog);
+      add_cold_pairs(pairs, segment, sorted_pairs(cold->mixed[region], units));
+    });
     // Then from the fewest logs on that there were: these pairs are older (E4).
     for (unsigned depth = shape_.logs_grow ? 0 : cold->log_depth; depth <= cold->log_depth; ++depth)
       add_cold_logs(pairs, segment, *cold, depth);
@@ -203,33 +181,53 @@ class Cold {
   /// Adds the pairs of a segment in the units of the logs of one depth.
   void add_cold_logs(std::vector<ColdPair>& pairs, const Segment& segment, const List& cold,
                      unsigned depth) const {
-    const auto name_of = [&](std::uint64_t hash) {
-      return shape_.log_name(depth, static_cast<unsigned>(KeyHash{hash}.prefix(depth)));
+    const auto name_of = [&](KeyHash hash) {
+      return shape_.log_name(depth, static_cast<unsigned>(hash.prefix(depth)));
     };
-    const unsigned first_log = name_of(segment.first_hash());
-    const unsigned last_log = name_of(segment.next_hash() - 1);
-    auto at = cold.first_unit(first_log);
-    const auto is_of_segment = [&] { return at != cold.units.end() && at->log <= last_log; };
-    if (segment.depth > depth) {
-      if (is_of_segment()) add_cold_pairs(pairs, segment, sorted_pairs(cold, first_log));
-      return;
-    }
-    for (; is_of_segment(); ++at) {
+    const KeyHash first{segment.first_hash()}, last{segment.next_hash() - 1};
+    const std::vector<UsedUnit> units = units_of_logs(name_of(first), name_of(last), first, last);
+    if (units.empty()) return;
+    if (segment.depth > depth)
+      return add_cold_pairs(pairs, segment, sorted_pairs(cold.of_logs[name_of(first)], units));
+    for (const UsedUnit& unit : units) {
       for (unsigned i = 0; i < shape_.unit_pairs; ++i)
-        add_cold_pair(pairs, segment, backup_.ref(at->unit, i),
-                      UnitWord::copy_of(at->log, at->number));
+        add_cold_pair(pairs, segment, backup_.ref(unit.unit, i),
+                      UnitWord::copy_of(unit.log, unit.number));
     }
   }
 
-  /// Returns the pairs of a log's units, sorted by hash; makes the list if no thread has made it
-  /// yet.
-  const Sorted& sorted_pairs(const List& cold, unsigned log) const {
-    std::atomic<const Sorted*>& place = cold.of_logs[log];
+  /// The units of some logs, in the order of logs, then of numbers. Each of these logs has one of
+  /// the hashes. Units of one log may lie in several regions.
+  std::vector<UsedUnit> units_of_logs(unsigned first_log, unsigned last_log, KeyHash first,
+                                      KeyHash last) const {
+    std::vector<UsedUnit> units;
+    backup_.lists().for_each_region(first, last, ChunkLists::kMaxDepth, [&](Region region) {
+      const std::vector<UsedUnit>* used = backup_.used_in(region);
+      if (used == nullptr) return;
+      const auto of_region = units_of(*used, first_log, last_log);
+      units.insert(units.end(), of_region.begin(), of_region.end());
+    });
+    std::sort(units.begin(), units.end());
+    return units;
+  }
+
+  /// The units of some logs among those of a region.
+  static std::span<const UsedUnit> units_of(const std::vector<UsedUnit>& used, unsigned first_log,
+                                            unsigned last_log) {
+    const auto begin = std::partition_point(
+        used.begin(), used.end(), [&](const UsedUnit& unit) { return unit.log < first_log; });
+    const auto end = std::partition_point(
+        begin, used.end(), [&](const UsedUnit& unit) { return unit.log <= last_log; });
+    return {begin, end};
+  }
+
+  /// Returns the pairs of units, sorted by hash; makes the list if no thread has made it yet.
+  const Sorted& sorted_pairs(SortedPlace& place, std::span<const UsedUnit> units) const {
     const Sorted* there = place.load(std::memory_order_acquire);
     if (there != nullptr) return *there;
     auto made = std::make_unique<Sorted>();
-    for (auto at = cold.first_unit(log); at != cold.units.end() && at->log == log; ++at)
-      add_sorted(*made, at->unit, UnitWord::copy_of(at->log, at->number));
+    for (const UsedUnit& unit : units)
+      add_sorted(*made, unit.unit, UnitWord::copy_of(unit.log, unit.number));
     std::stable_sort(made->begin(), made->end(),
                      [](const auto& a, const auto& b) { return a.hash < b.hash; });
     if (place.compare_exchange_strong(there, made.get())) return *made.release();

@@ -31,6 +31,13 @@ void CollectingLog::clear_dead(unsigned from) const {
   }
 }
 
+void CollectingLog::begin_copy() const {
+  auto head = LogWord::unpack(pm::load(word()));
+  head.copying = true;
+  // Before a unit has the pairs: else no opening would look for it.
+  set_->pool_.pm().publish(word(), head.pack());
+}
+
 /// The commit is the store of the first word, by which the log has no pairs. It must be durable
 /// before the copy's unit can be used again: from then on nothing in PM says that the log was
 /// copied, and its pairs would count once more. Dead bits are cleared after the commit: they mean
@@ -40,6 +47,7 @@ void CollectingLog::clear_dead(unsigned from) const {
 void CollectingLog::reset() const {
   auto head = LogWord::unpack(pm::load(word()));
   head.count = 0;
+  head.copying = false;
   ++head.number;
   set_->pool_.pm().publish(word(), head.pack());  // the commit
   clear_dead(0);

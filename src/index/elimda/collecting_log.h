@@ -85,6 +85,13 @@ class CollectingLog {
   /// What units of the backup log call it.
   std::uint16_t name() const;
 
+  /// The first of the hashes that choose it, and how many bits of them do.
+  KeyHash first_hash() const;
+  unsigned depth() const;
+
+  /// Says durably that a unit is going to have its pairs, until reset(). The caller holds its lock.
+  void begin_copy() const;
+
   /// Empties the log, durably. Its pairs are in the backup log or dead. The caller holds its lock.
   void reset() const;
 
@@ -159,6 +166,11 @@ inline Pair* CollectingLog::pairs() const {
 }
 inline std::uint16_t CollectingLog::name() const {
   return static_cast<std::uint16_t>(set_->shape_.log_name(set_->depth_, number_));
+}
+
+inline unsigned CollectingLog::depth() const { return set_->depth_; }
+inline KeyHash CollectingLog::first_hash() const {
+  return {depth() == 0 ? 0 : std::uint64_t{number_} << (64 - depth())};
 }
 
 /// The set of an index, which a larger one may replace.

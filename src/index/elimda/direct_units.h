@@ -1,12 +1,14 @@
 // Where in the backup log a thread's next pair goes if there are no collecting logs: every pair
 // with volatile caches, and those that find their P-bucket full where media units do not matter.
 // Threads of different stripes fill different units, each from its first place to its last, so that
-// the device can combine the writes (ElimDa paper, 3.7). Thread-safe.
+// the device can combine the writes (ElimDa paper, 3.7). Where the backup log has regions, each has
+// a unit of its own in place of that. Thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "index/elimda/backup_log.h"
@@ -19,18 +21,38 @@ namespace perdix::detail::index::elimda {
 
 class DirectUnits {
  public:
-  /// Numbers new units from this on. Before all else.
-  void begin_at(std::uint32_t number) { next_number_.store(number); }
+  /// Returns a place in the backup log for one pair, in the region of its hash of at most that
+  /// depth. The place is counted and is the caller's, which calls forget() if it does not use it.
+  /// Throws corrupt, out_of_space, bad_alloc.
+  BackupRef reserve(const pm::Persister& pm, const Shape& shape, BackupLog& log, KeyHash hash,
+                    unsigned max_depth) {
+    for (;;) {
+      const unsigned depth = std::min(log.lists().depth(), max_depth);
+      OpenUnit& open = depth == 0 ? of_stripes_[util::current_stripe() % of_stripes_.size()].unit
+                                  : of_regions()[ChunkLists::region_of(hash, depth)];
+      const std::lock_guard lock(open.lock);
+      if (open.open || !log.deepen(hash, max_depth))
+        return reserve_in(open, pm, shape, log, hash, depth);
+    }
+  }
 
-  /// Returns a place in the backup log for one pair. The place is counted and is the caller's,
-  /// which calls forget() if it does not use it. Throws out_of_space, bad_alloc.
-  BackupRef reserve(const pm::Persister& pm, const Shape& shape, BackupLog& log) {
-    OpenUnit& open = open_[util::current_stripe() % kOpenUnits];
-    const std::lock_guard lock(open.lock);
+ private:
+  struct OpenUnit {
+    util::SpinLock lock;
+    bool open = false;
+    BackupLog::Unit unit = 0;
+    unsigned next = 0;
+  };
+  struct alignas(util::kCacheLine) OfStripe {
+    OpenUnit unit;
+  };
+
+  /// With the lock of the unit held. It is for all pairs of the hash's region of that depth.
+  BackupRef reserve_in(OpenUnit& open, const pm::Persister& pm, const Shape& shape, BackupLog& log,
+                       KeyHash hash, unsigned depth) {
     if (!open.open) {
-      const BackupLog::Unit unit = log.take();
-      const UnitWord word{0, UnitWord::kNoLog,
-                          next_number_.fetch_add(1, std::memory_order_relaxed)};
+      const BackupLog::Unit unit = log.take(hash, depth);
+      const UnitWord word{0, UnitWord::kNoLog, log.next_number(unit)};
       for (unsigned i = 0; i < shape.unit_words(); ++i) pm.store(log.words(unit)[i], word.pack());
       // Not flushed: the commit of a pair flushes its word, and a word without bits means nothing.
       open.open = true;
@@ -47,17 +69,15 @@ class DirectUnits {
     return ref;
   }
 
- private:
-  struct alignas(util::kCacheLine) OpenUnit {
-    util::SpinLock lock;
-    bool open = false;
-    BackupLog::Unit unit = 0;
-    unsigned next = 0;
-  };
-  static constexpr unsigned kOpenUnits = 16;
+  OpenUnit* of_regions() {
+    std::call_once(made_,
+                   [&] { of_regions_ = std::make_unique<OpenUnit[]>(ChunkLists::kRegions); });
+    return of_regions_.get();
+  }
 
-  std::array<OpenUnit, kOpenUnits> open_;
-  std::atomic<std::uint32_t> next_number_{0};
+  std::array<OfStripe, 16> of_stripes_;
+  std::once_flag made_;
+  std::unique_ptr<OpenUnit[]> of_regions_;  // once there are regions
 };
 
 }  // namespace perdix::detail::index::elimda

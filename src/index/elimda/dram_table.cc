@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "index/elimda/pm_table.h"
 #include "pm/probe.h"
 
 namespace perdix::detail::index::elimda {
@@ -19,6 +20,32 @@ void Segment::release(util::Arena& arena) noexcept {
     if (Bucket* bucket = slot(i).bucket()) bucket->release(arena);
   }
   arena.release(this, bytes_for(buckets_));
+}
+
+/// calloc: zero bytes are entries of segments that are not known, and untouched pages cost nothing.
+DramTable::Directory::Directory(unsigned bits)
+    : depth(bits),
+      entries(static_cast<std::atomic<Segment*>*>(
+          std::calloc(std::size_t{1} << bits, sizeof(std::atomic<Segment*>)))) {
+  if (entries == nullptr) throw std::bad_alloc();
+}
+
+void DramTable::start() {
+  directory_.store(new Directory(table_.directory().depth));
+  guess_.store(table_.guess_segments());
+}
+
+/// A segment that is not known does not change in PM, and only one thread makes its DRAM side.
+[[gnu::noinline, gnu::cold]] Segment& DramTable::know_segment(KeyHash hash) const {
+  const std::lock_guard lock(structure_);
+  if (Segment* segment = known_segment(hash)) return *segment;
+  const Reference leader = table_.leader_of(hash);
+  Segment& segment =
+      *Segment::make(arena_, buckets_, leader.offset, leader.depth, hash.prefix(leader.depth));
+  link(segment);
+  count_segments(1);
+  pm::on_step("elimda: a segment is known");
+  return segment;
 }
 
 DramTable::~DramTable() {
@@ -44,7 +71,7 @@ void DramTable::double_directory() {
   reclaimer_.retire(old);
 }
 
-void DramTable::link(Segment& segment) {
+void DramTable::link(Segment& segment) const {
   const Directory& directory = *directory_.load(std::memory_order_relaxed);
   const unsigned further = directory.depth - segment.depth;
   const std::size_t first = static_cast<std::size_t>(segment.prefix) << further;

@@ -2,17 +2,22 @@
 // the structure of the table in PM (ElimDa paper, 3.5).
 //
 // Invariants:
+//   0. After an opening no segment is *known*: its entries are null until a call needs it, and then
+//      all of them lead to it. So opening does not read the directory.
 //   1. A segment's bucket is null (*cold*) until it is needed for the first time after opening.
 //   2. A segment that was split is obsolete: it is marked so with all its buckets locked, keeps
 //      what it had, and stays readable for a grace period. So a reader that comes to one late sees
 //      its keys as they were at some moment of the call.
 //   3. Entries of the directory change with the structure lock held, and so does the directory.
 //
-// Readers take no lock and are in an epoch::Guard.
+// Readers take no lock, but for the structure lock where a segment is not known yet, and are in an
+// epoch::Guard.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 
@@ -108,26 +113,37 @@ struct Locked : Place {
   std::unique_lock<Slot> lock;
 };
 
+class PmTable;
+
 class DramTable {
  public:
-  DramTable(util::Arena& arena, epoch::Reclaimer& reclaimer)
-      : arena_(arena), reclaimer_(reclaimer) {}
+  DramTable(util::Arena& arena, epoch::Reclaimer& reclaimer, const PmTable& table, unsigned buckets)
+      : arena_(arena), reclaimer_(reclaimer), table_(table), buckets_(buckets) {}
   DramTable(const DramTable&) = delete;
   DramTable& operator=(const DramTable&) = delete;
   ~DramTable();
 
-  /// Takes over the directory; before all else.
-  void start(unsigned depth) { directory_.store(new Directory(depth)); }
+  /// Takes over the directory in PM, without a look at its segments; before all else. Throws
+  /// corrupt, bad_alloc.
+  void start();
 
   unsigned depth() const { return directory_.load(std::memory_order_acquire)->depth; }
 
+  /// Throws corrupt, bad_alloc, if the segment was not known.
   Segment& segment_of(KeyHash hash) const {
-    const Directory& directory = *directory_.load(std::memory_order_acquire);
-    return *directory.entries[hash.prefix(directory.depth)].load(std::memory_order_acquire);
+    Segment* segment = known_segment(hash);
+    return segment != nullptr ? *segment : know_segment(hash);
   }
 
-  /// Calls visit(segment) for all, in the order of their prefixes. The caller holds a guard, or the
-  /// structure lock; of a segment that is split during the call it sees the old one or both parts.
+  /// The segment of a hash; null if it is not known.
+  Segment* known_segment(KeyHash hash) const {
+    const Directory& directory = *directory_.load(std::memory_order_acquire);
+    return directory.entries[hash.prefix(directory.depth)].load(std::memory_order_acquire);
+  }
+
+  /// Calls visit(segment) for all, in the order of their prefixes. Throws as segment_of() does. The
+  /// caller holds a guard, or the structure lock; of a segment that is split during the call it
+  /// sees the old one or both parts.
   template <class Visit>
   void for_each_segment(Visit visit) const {
     std::uint64_t hash = 0;
@@ -143,7 +159,7 @@ class DramTable {
 
   // With the structure lock held.
   void double_directory();
-  void link(Segment& segment);  ///< as what all hashes of its prefix lead to
+  void link(Segment& segment) const;  ///< as what all hashes of its prefix lead to
 
   /// Makes `made` the DRAM side of a locked bucket. Readers may keep the one before until their
   /// Guards end.
@@ -152,26 +168,40 @@ class DramTable {
   /// Releases it after a grace period.
   void retire(Segment& segment) noexcept;
 
-  /// The number of segments, which those that add or remove one keep.
-  unsigned segments() const { return segments_.load(std::memory_order_relaxed); }
-  void count_segments(int more) { segments_.fetch_add(static_cast<unsigned>(more)); }
+  /// The number of segments; a good guess until all are known. Those that add or remove one say so.
+  unsigned segments() const {
+    return std::max(known_.load(std::memory_order_relaxed), guess_.load(std::memory_order_relaxed));
+  }
+  void count_segments(int more) const { known_.fetch_add(static_cast<unsigned>(more)); }
+  /// The number of segments that are known.
+  unsigned known_segments() const { return known_.load(std::memory_order_relaxed); }
+  /// All segments are known.
+  void set_all_known() const { guess_.store(0, std::memory_order_relaxed); }
 
   std::size_t directory_bytes() const { return sizeof(void*) << depth(); }
 
  private:
   struct Directory : epoch::Retirable {
-    explicit Directory(unsigned bits)
-        : depth(bits), entries(std::make_unique<std::atomic<Segment*>[]>(std::size_t{1} << bits)) {}
+    explicit Directory(unsigned bits);
+
+    struct Free {
+      void operator()(std::atomic<Segment*>* entries) const noexcept { std::free(entries); }
+    };
 
     const unsigned depth;
-    const std::unique_ptr<std::atomic<Segment*>[]> entries;
+    const std::unique_ptr<std::atomic<Segment*>[], Free> entries;
   };
+
+  Segment& know_segment(KeyHash hash) const;
 
   util::Arena& arena_;
   epoch::Reclaimer& reclaimer_;
-  std::mutex structure_;
+  const PmTable& table_;
+  const unsigned buckets_;
+  mutable std::mutex structure_;
   std::atomic<Directory*> directory_{nullptr};
-  std::atomic<unsigned> segments_{0};
+  mutable std::atomic<unsigned> known_{0};
+  mutable std::atomic<unsigned> guess_{0};  // 0 when all are known
 };
 
 }  // namespace perdix::detail::index::elimda

@@ -41,7 +41,7 @@ WordMap<K>::WordMap(pool::IndexHandle handle, const ElimDaOptions& options, cons
       more_logs_(store_),
       drain_first_(store_.pool.reclaimer()) {
   const auto start = std::chrono::steady_clock::now();
-  Recovery<K>(store_, flusher_, direct_).run();
+  Recovery<K>(store_, flusher_).run();
   if (options.resume_in_background) store_.cold.start();
   entry_.emplace(store_.pool.open_indexes(), *this);
   recovery_seconds_ =
@@ -59,10 +59,10 @@ void WordMap<K>::destroy(pool::PoolCore& pool, std::uint64_t& word, Kind value_k
   if (pm::load(word) == pm::kNull) return;
   Store<K> store(pool, root_at(pool, pm::load(word)), value_kind, 16);
   if (!store.words.all_inline()) {
-    store.backup.open();
+    store.backup.read_all();
     if (pm::load(store.root.log_area) != pm::kNull) {
       store.logs.open();
-      store.backup.finish_copies(*store.logs.set());
+      store.backup.finish_all_copies(*store.logs.set());
     }
   }
   DroppedBlocks dropped(pool.allocator());
@@ -238,7 +238,9 @@ void WordMap<K>::add_to_p(const Locked& locked, Key key, KeyHash hash, NewValue 
 /// Adds a pair to the backup log and to a D-bucket with room.
 template <class K>
 void WordMap<K>::add_to_d(const Locked& locked, Key key, KeyHash hash, NewValue value) {
-  const BackupRef ref = direct_.reserve(store_.pm(), store_.shape, store_.backup);
+  // Where caches are volatile the device combines writes only of units that are filled in turn.
+  const BackupRef ref = direct_.reserve(store_.pm(), store_.shape, store_.backup, hash,
+                                        store_.straight ? ChunkLists::kMaxDepth : 0);
   Pair& pair = store_.backup.pair(ref);
   try {
     store_pair(pair, key, hash, value,

@@ -10,10 +10,11 @@
 //   fingerprints.h         how fingerprints are coded and compared
 //   bucket.{h,cc}          D-bucket and fingerprints of a bucket
 //   collecting_log.{h,cc}  where pairs come first, in persistent caches
+//   chunk_lists.{h,cc}     lists of the backup log's chunks in PM, by ranges of hashes
 //   backup_log.{h,cc}      where they are kept while they are in the DRAM table
 //   cache_reservation.h    keeps collecting logs cached, with Intel CAT
-//   dram_table.{h,cc}      directory, segments and locks in DRAM
 //   pm_table.{h,cc}        directory and segments in PM
+//   dram_table.{h,cc}      directory, segments and locks in DRAM
 //   cold.h                 segments come back into DRAM after an opening
 //   store.h                these layers, and lookups in them
 //   key_count.h            how many keys there are
@@ -35,7 +36,8 @@
 // the PM table. Pairs of one key keep their order on the way, and the first one counts. Elsewhere a
 // pair comes straight to the PM table, and the other layers have what finds no room there.
 //
-// Concurrency: lookups take no lock and never wait (store.h). Writers take the lock of the key's
+// Concurrency: lookups take no lock and never wait, but for the first look at a segment after an
+// opening (store.h). Writers take the lock of the key's
 // log, then that of its bucket; with both, no other thread changes the pairs of the key. A split
 // locks the buckets of its segment. Order of locks: log, bucket, structure, allocator.
 //

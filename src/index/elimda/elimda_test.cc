@@ -60,7 +60,7 @@ TEST(ElimDa, ADropFreesTheStringsOfALogThatWasCopiedHalfWayOnce) {
   const CollectingLog log = TestAccess::log_set(*map).log(0);
   for (Number i = 1; log.line().count < 20; ++i) map->put(datum<std::string>(i), "value");
   auto& backup = TestAccess::backup(*map);
-  const BackupLog::Unit unit = backup.take();
+  const BackupLog::Unit unit = backup.take({0}, 0);
   for (unsigned i = 0; i < log.line().count; ++i) backup.pairs(unit)[i] = log.pairs()[i];
   const std::uint32_t number = LogWord::unpack(log.word()).number;
   backup.words(unit)[0] = UnitWord{0xffff, log.name(), number}.pack();

@@ -110,7 +110,7 @@ class Flusher {
       log.reset();
       return std::nullopt;
     }
-    const BackupLog::Unit unit = store_.backup.take();
+    const BackupLog::Unit unit = store_.backup.take(log.first_hash(), log.depth());
     store_.backup.count(unit, counting);
     const Pair* const from = log.pairs();
     std::array<Pair, Shape::kMaxUnitPairs> pairs;
@@ -121,6 +121,7 @@ class Flusher {
     // stream() stores word by word: a late reader of the unit's earlier pairs may still read it.
     store_.pm().stream(store_.backup.pairs(unit), pairs.data(), store_.shape.unit_bytes());
     store_.pm().fence();  // before bits say that the pairs count
+    log.begin_copy();     // before a unit has its pairs: an opening looks for it then
     const auto number = LogWord::unpack(pm::load(log.word())).number;
     for (unsigned w = 0; w < store_.shape.unit_words(); ++w) {
       UnitWord word{0, log.name(), number};

@@ -13,10 +13,11 @@
 //       are free.
 //   E4. A pair of a backup unit counts if its bit in the unit's word is set. Units of one log
 //       are in the order of their numbers. A unit without such bits is free. Where the number of
-//       logs grows, units of fewer logs are older than those of more logs.
+//       logs grows, units of fewer logs are older than those of more logs. A unit lies in a region
+//       that has all hashes of its pairs, and of its log.
 //   E5. A pair of a collecting log counts if it is below the log's count and not marked dead. A
 //       log whose number a unit of the same log has was copied to that unit, and counts as
-//       empty.
+//       empty; the log says that it is being copied then.
 //   E6. Of all pairs of a key the first one counts, in the order: segment, backup log,
 //       collecting log. The others have no effect and are removed with it at the latest.
 //   E7. A pair may count in two places: a crash came between its copy and the removal. The two
@@ -48,9 +49,13 @@ inline Pair load(const Pair& pair) { return {pm::load(pair.key), pm::load(pair.v
 
 /// Where everything else is found. All but `directory`, `log_area` and `chunks` is constant.
 struct Root {
-  static constexpr std::uint64_t kMagic = 0x3254'4f4f'5241'4445;          // "EDAROOT2"
-  static constexpr std::uint64_t kUnseededMagic = 0x3154'4f4f'5241'4445;  // "EDAROOT1"
-  static constexpr std::uint64_t kGrowingMagic = 0x3354'4f4f'5241'4445;   // "EDAROOT3"
+  static constexpr std::uint64_t kMagic = 0x3454'4f4f'5241'4445;         // "EDAROOT4"
+  static constexpr std::uint64_t kGrowingMagic = 0x3554'4f4f'5241'4445;  // "EDAROOT5"
+  // Of earlier releases, whose logs did not say that they were being copied. Opening makes the
+  // first two to those above.
+  static constexpr std::uint64_t kSilentMagic = 0x3254'4f4f'5241'4445;         // "EDAROOT2"
+  static constexpr std::uint64_t kSilentGrowingMagic = 0x3354'4f4f'5241'4445;  // "EDAROOT3"
+  static constexpr std::uint64_t kUnseededMagic = 0x3154'4f4f'5241'4445;       // "EDAROOT1"
 
   std::uint64_t magic;
   std::uint32_t logs;             ///< collecting logs, a power of two; kGrowingMagic: the most
@@ -61,7 +66,7 @@ struct Root {
   std::uint32_t zero;
   std::uint64_t directory;  ///< a Reference; the commit word of doubling
   std::uint64_t log_area;   ///< 0: none yet; an offset; kGrowingMagic: a Reference, 2^depth logs
-  pm::Offset chunks;        ///< the newest chunk of the backup log; 0: none
+  std::uint64_t chunks;     ///< a Reference: the table of lists of chunks; depth 0: the one list
   std::uint64_t seed;       ///< of hashes; 0 if the magic number is that of a root without one
 };
 
@@ -128,14 +133,19 @@ struct UnitWord {
 };
 
 /// The first word of a collecting log's head; words of dead bits follow. Changed by the holder of
-/// the log's lock. count (16 bits) | number << 16. The number grows by one with each copy.
+/// the log's lock. count (16 bits) | number << 16 | copying << 48. The number grows by one with
+/// each copy.
 struct LogWord {
   std::uint16_t count = 0;
   std::uint32_t number = 0;
+  bool copying = false;  ///< a unit may have the pairs
 
-  constexpr std::uint64_t pack() const noexcept { return count | std::uint64_t{number} << 16; }
+  constexpr std::uint64_t pack() const noexcept {
+    return count | std::uint64_t{number} << 16 | std::uint64_t{copying} << 48;
+  }
   static constexpr LogWord unpack(std::uint64_t word) noexcept {
-    return {static_cast<std::uint16_t>(word), static_cast<std::uint32_t>(word >> 16)};
+    return {static_cast<std::uint16_t>(word), static_cast<std::uint32_t>(word >> 16),
+            (word >> 48 & 1) != 0};
   }
 };
 
@@ -148,7 +158,7 @@ static_assert(offsetof(Root, log_area) == 40 && offsetof(Root, chunks) == 48);
 static_assert(sizeof(SegmentHead) == 64 && sizeof(ChunkHead) == 64);
 static_assert(offsetof(SegmentHead, depth) == 8 && offsetof(SegmentHead, prefix) == 16);
 static_assert(offsetof(ChunkHead, next) == 8 && offsetof(ChunkHead, units) == 16);
-static_assert(sizeof(UnitWord) == 8 && sizeof(LogWord) == 8, "unpacked, in DRAM");
+static_assert(sizeof(UnitWord) == 8 && sizeof(LogWord) == 12, "unpacked, in DRAM");
 static_assert(std::has_unique_object_representations_v<Root> &&
               std::has_unique_object_representations_v<Pair> &&
               std::has_unique_object_representations_v<SegmentHead> &&

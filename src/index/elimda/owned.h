@@ -25,9 +25,7 @@ class BlockWalk {
       walk_backup();
     }
     walk_segments();
-    walk_list(store_.pool, store_.root.chunks, "a chunk", owned_, [&](pm::Offset at) {
-      return ListStep{store_.backup.next_chunk(at), {at, kChunkBytes, "a chunk"}};
-    });
+    walk_chunks();
     walk_log_area();
     release(root_word_, pm::kNull, {store_.pool.offset(&store_.root), sizeof(Root), "a root"});
   }
@@ -104,6 +102,19 @@ class BlockWalk {
             store_.table.pairs(segment, bucket)[slot]);
       }
     }
+  }
+
+  void walk_chunks() const {
+    const ChunkLists& lists = store_.backup.lists();
+    const unsigned depth = lists.depth();
+    for (Region region = 1; region < 2u << depth; ++region) {
+      walk_list(store_.pool, lists.head(region), "a chunk", owned_, [&](pm::Offset at) {
+        return ListStep{store_.backup.next_chunk(at), {at, kChunkBytes, "a chunk"}};
+      });
+    }
+    if (depth == 0) return;
+    release(store_.root.chunks, pm::kNull,
+            {lists.table(), ChunkLists::table_bytes(depth), "the lists of chunks"});
   }
 
   void walk_log_area() const {

@@ -40,7 +40,7 @@ struct Parts {
       : handle(pool.core()->open_index("t", kEngineName, Kind::u64, Kind::u64)),
         store(*pool.core(), open_root(*pool.core(), handle.root(), shape), Kind::u64, 16,
               straight) {
-    Recovery<Number>(store, flusher, direct).run();
+    Recovery<Number>(store, flusher).run();
   }
 
   KeyHash hash_of(Number key) const { return store.words.hash_of(key); }
@@ -183,18 +183,21 @@ TEST_F(ElimDaParts, DirectUnitsAreFilledFromTheirFirstPlaceOn) {
   Parts parts(pool_, shape(kSmall));
   BackupLog& log = parts.store.backup;
   DirectUnits direct;
-  direct.begin_at(7);
-  const auto reserve = [&] { return direct.reserve(parts.store.pm(), parts.store.shape, log); };
+  const auto reserve = [&] {
+    return direct.reserve(parts.store.pm(), parts.store.shape, log, {0}, 0);
+  };
   const BackupRef first = reserve();
   for (unsigned i = 1; i < kSmall.unit_pairs; ++i) EXPECT_EQ(reserve(), first + i);
   const BackupRef other = reserve();
   EXPECT_NE(other / kSmall.unit_pairs, first / kSmall.unit_pairs);
   EXPECT_EQ(UnitWord::unpack(log.word(first)).log, UnitWord::kNoLog);
-  EXPECT_EQ(UnitWord::unpack(log.word(first)).number, 7u);
-  EXPECT_EQ(UnitWord::unpack(log.word(other)).number, 8u);
+  EXPECT_EQ(UnitWord::unpack(log.word(first)).number, 1u);
   EXPECT_EQ(log.used_units(), 2u);
   for (unsigned i = 0; i < kSmall.unit_pairs; ++i) log.forget(first + i);
   EXPECT_EQ(log.used_units(), 1u);
+  for (unsigned i = 1; i < kSmall.unit_pairs; ++i) reserve();
+  EXPECT_EQ(reserve(), first) << "a unit is used again";
+  EXPECT_EQ(UnitWord::unpack(log.word(first)).number, 2u) << "as no earlier use of it";
 }
 
 TEST_F(ElimDaParts, PairsMoveFromLayerToLayer) {
@@ -337,7 +340,8 @@ TEST_F(ElimDaParts, ACrashBetweenACopyAndItsEndIsMended) {
       const CollectingLog log = parts.store.logs.set()->log(0);
       ASSERT_EQ(log.line().count, keys.size());
       EXPECT_EQ(log.name(), 0);
-      const BackupLog::Unit unit = parts.store.backup.take();
+      log.begin_copy();
+      const BackupLog::Unit unit = parts.store.backup.take({0}, 0);
       for (unsigned i = 0; i < keys.size(); ++i) parts.store.backup.pairs(unit)[i] = log.pairs()[i];
       const std::uint32_t number = LogWord::unpack(log.word()).number;
       parts.store.backup.words(unit)[0] = UnitWord{0xffff, 0, number}.pack();

@@ -1,5 +1,7 @@
 #include "index/elimda/pm_table.h"
 
+#include <algorithm>
+
 #include "pool/checked.h"
 
 namespace perdix::detail::index::elimda {
@@ -20,14 +22,22 @@ std::uint64_t& PmTable::entry_of(std::uint64_t prefix, unsigned depth) const {
   return entries(at)[prefix << (at.depth - depth)];
 }
 
-/// The leader at an entry, with its segment, unless a drop has freed that.
-Reference PmTable::checked_leader(Reference directory, std::uint64_t number) const {
+/// The leader at an entry, without a look at its segment. Of one that a drop has freed the offset
+/// is kNull.
+Reference PmTable::leader_at(Reference directory, std::uint64_t number) const {
   auto leader = Reference::unpack(pm::load(entries(directory)[number]));
-  const bool is_gone = leader.offset == pm::kNull && leader.depth >= kGone;
-  if (is_gone) leader.depth -= kGone;
+  if (leader.offset == pm::kNull && leader.depth >= kGone) leader.depth -= kGone;
   if (leader.depth > directory.depth ||
       number % (std::uint64_t{1} << (directory.depth - leader.depth)) != 0)
     pool::throw_corrupt(pool_, "a segment", leader.offset);
+  return leader;
+}
+
+/// The leader at an entry, with its segment, unless a drop has freed that.
+Reference PmTable::checked_leader(Reference directory, std::uint64_t number) const {
+  const Reference leader = leader_at(directory, number);
+  const bool is_gone = leader.offset == pm::kNull &&
+                       Reference::unpack(pm::load(entries(directory)[number])).depth >= kGone;
   const auto sound = [&](const SegmentHead& head) {
     return pm::load(head.magic) == SegmentHead::kMagic &&
            pool_.contains(leader.offset, shape_.segment_bytes());
@@ -95,17 +105,36 @@ void PmTable::join(const Segment& left, const Segment& kept, const Segment& free
 
 /// Halves the directory as long as the leader at the beginning of the half has a greater depth:
 /// there is a leader at the beginning of each.
-Reference PmTable::leader_of(KeyHash hash) const {
-  const Reference at = checked_directory();
+std::uint64_t PmTable::find_leader(Reference directory, KeyHash hash) const {
   std::uint64_t number = 0;
-  Reference leader = checked_leader(at, number);
+  Reference leader = leader_at(directory, number);
   for (unsigned depth = 0; depth < leader.depth; ++depth) {
     if (hash.bit(depth) == 0) continue;
-    number |= std::uint64_t{1} << (at.depth - depth - 1);
-    leader = checked_leader(at, number);
+    number |= std::uint64_t{1} << (directory.depth - depth - 1);
+    leader = leader_at(directory, number);
   }
+  return number;
+}
+
+Reference PmTable::leader_of(KeyHash hash) const {
+  const Reference at = checked_directory();
+  const Reference leader = checked_leader(at, find_leader(at, hash));
   require_segment(leader);
   return leader;
+}
+
+/// A segment of depth d has the share 2^-d of the hashes. So the mean of 2^d over hashes is the
+/// number of segments.
+unsigned PmTable::guess_segments() const {
+  constexpr unsigned kSampleBits = 6;
+  const Reference at = checked_directory();
+  const unsigned bits = std::min(at.depth, kSampleBits);
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+    const KeyHash hash{bits == 0 ? 0 : i << (64 - bits)};
+    sum += std::uint64_t{1} << leader_at(at, find_leader(at, hash)).depth;
+  }
+  return static_cast<unsigned>(sum >> bits);
 }
 
 }  // namespace perdix::detail::index::elimda

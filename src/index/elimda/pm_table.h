@@ -50,6 +50,8 @@ class PmTable {
   static Reference gone(Reference leader) { return {pm::kNull, leader.depth + kGone}; }
   /// The leader of the segment of a hash. Throws corrupt.
   Reference leader_of(KeyHash hash) const;
+  /// How many segments there are, from a few leaders; exact if there are few. Throws corrupt.
+  unsigned guess_segments() const;
 
   // --- One segment ---
   std::uint64_t* live_words(pm::Offset segment, unsigned bucket) const {
@@ -107,7 +109,9 @@ class PmTable {
   void require_segment(Reference leader) const;
   Reference checked_directory() const;
   std::uint64_t& entry_of(std::uint64_t prefix, unsigned depth) const;
+  Reference leader_at(Reference directory, std::uint64_t number) const;
   Reference checked_leader(Reference directory, std::uint64_t number) const;
+  std::uint64_t find_leader(Reference directory, KeyHash hash) const;
   std::uint64_t* entries(Reference directory) const {
     return pool_.at<std::uint64_t>(directory.offset);
   }

@@ -1,5 +1,6 @@
-// Opening an index. Reads the directory, a word for each sixteen pairs of the backup log, and
-// the collecting logs; segments come back later (cold.h).
+// Opening an index. Reads the collecting logs, of which there is a number at most, and what of the
+// backup log a log names that was being copied. Segments and the rest of the backup log come back
+// later (cold.h): so what an opening does is independent of the number of pairs.
 //
 // How new pairs come into the index is decided here, for this opening: by collecting logs, or
 // without them (Store::straight, volatile caches). What an earlier opening has left in logs is
@@ -9,7 +10,6 @@
 #include <perdix/error.h>
 
 #include "index/common/retry.h"
-#include "index/elimda/direct_units.h"
 #include "index/elimda/flush.h"
 #include "index/elimda/store.h"
 
@@ -18,24 +18,29 @@ namespace perdix::detail::index::elimda {
 template <class K>
 class Recovery {
  public:
-  Recovery(Store<K>& store, Flusher<K>& flusher, DirectUnits& direct)
-      : store_(store), flusher_(flusher), direct_(direct) {}
+  Recovery(Store<K>& store, Flusher<K>& flusher) : store_(store), flusher_(flusher) {}
 
   /// Opens the layers. Before other threads use them. Throws corrupt, out_of_space, bad_alloc.
   void run() {
-    load_segments();
-    store_.backup.open();
+    store_.dram.start();
     if (pm::load(store_.root.log_area) == pm::kNull && collects()) create_logs();
     if (pm::load(store_.root.log_area) != pm::kNull) {
       store_.logs.open();
-      store_.backup.finish_copies(*store_.logs.set());
+      finish_copies();
     }
-    direct_.begin_at(store_.cold.make(store_.logs.area().depth));
+    let_logs_say_copying(store_.pool, store_.root);
+    store_.cold.begin(store_.logs.area().depth);
     if (store_.logs.set() != nullptr) use_logs();
   }
 
  private:
   bool collects() const { return !store_.volatile_caches && !store_.straight; }
+
+  void finish_copies() {
+    if (logs_say_copying(store_.root)) return store_.backup.finish_copies(*store_.logs.set());
+    store_.backup.read_all();
+    store_.backup.finish_all_copies(*store_.logs.set());
+  }
 
   /// If there is no space for logs, pairs come straight in this opening.
   void create_logs() {
@@ -46,16 +51,6 @@ class Recovery {
       pm::on_step("elimda: no space for logs");
       store_.straight = true;
     }
-  }
-
-  void load_segments() {
-    store_.dram.start(store_.table.directory().depth);
-    store_.table.for_each_leader([&](std::uint64_t number, Reference leader) {
-      const unsigned further = store_.table.directory().depth - leader.depth;
-      store_.dram.link(*Segment::make(store_.arena, store_.shape.buckets, leader.offset,
-                                      leader.depth, number >> further));
-      store_.dram.count_segments(1);
-    });
   }
 
   /// The fingerprints of pairs in collecting logs; or no logs, where they may not be used.
@@ -86,7 +81,6 @@ class Recovery {
 
   Store<K>& store_;
   Flusher<K>& flusher_;
-  DirectUnits& direct_;
 };
 
 }  // namespace perdix::detail::index::elimda

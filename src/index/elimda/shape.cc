@@ -99,11 +99,25 @@ Shape shape_of(const pool::PoolCore& pool, const Root& root) {
                     root.p_pairs,
                     root.segment_buckets,
                     root.seed,
-                    magic == Root::kGrowingMagic};
-  const bool known =
-      shape.seed == 0 ? magic == Root::kUnseededMagic : magic == Root::kMagic || shape.logs_grow;
+                    magic == Root::kGrowingMagic || magic == Root::kSilentGrowingMagic};
+  const bool known = shape.seed == 0
+                         ? magic == Root::kUnseededMagic
+                         : magic == Root::kMagic || magic == Root::kSilentMagic || shape.logs_grow;
   if (!known || !possible(shape)) pool::throw_corrupt(pool, "a root", pool.offset(&root));
   return shape;
+}
+
+bool logs_say_copying(const Root& root) {
+  const std::uint64_t magic = pm::load(root.magic);
+  return magic == Root::kMagic || magic == Root::kGrowingMagic;
+}
+
+/// One from before there were seeds stays as it is.
+void let_logs_say_copying(const pool::PoolCore& pool, Root& root) {
+  const std::uint64_t magic = pm::load(root.magic);
+  // Durable before a log is copied: an opening then looks only at logs that say so.
+  if (magic == Root::kSilentMagic) pool.pm().publish(root.magic, Root::kMagic);
+  if (magic == Root::kSilentGrowingMagic) pool.pm().publish(root.magic, Root::kGrowingMagic);
 }
 
 Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape) {

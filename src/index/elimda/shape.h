@@ -72,6 +72,8 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 
   unsigned unit_bytes() const { return unit_pairs * sizeof(Pair); }
+  /// All names of logs are below this.
+  unsigned log_names() const { return logs_grow ? 2 * logs : logs; }
   // --- Segments ---
   unsigned live_words() const { return p_pairs < 64 ? 1 : p_pairs / 64; }  ///< of a bucket
   /// The first slot from this one on at which a media unit begins.
@@ -147,5 +149,11 @@ Root& open_root(pool::PoolCore& pool, std::uint64_t& word, const Shape& shape);
 /// Throw corrupt.
 Root& root_at(const pool::PoolCore& pool, pm::Offset offset);
 Shape shape_of(const pool::PoolCore& pool, const Root& root);
+
+/// Whether the logs of an index say that they are being copied; an earlier release may have made
+/// it.
+bool logs_say_copying(const Root& root);
+/// Says so from now on: no copy is under way.
+void let_logs_say_copying(const pool::PoolCore& pool, Root& root);
 
 }  // namespace perdix::detail::index::elimda

@@ -8,7 +8,7 @@
 // that existed during the whole lookup was in one place during the whole lookup: in the bucket, in
 // flight or in the log. So the lookup would have found it. If validation fails, a writer has made
 // progress, and the lookup begins again. So lookups are lock-free: they take no lock and wait for
-// none.
+// none, but for the first look at a segment after an opening (dram_table.h).
 //
 // A larger set of logs may replace the one that a lookup has taken (more_logs.h). The lookup need
 // not ask: what it finds was so when it took the set, which is within the call.
@@ -71,7 +71,7 @@ class Store {
         backup(pool, root, shape),
         logs(pool, root, shape),
         table(pool, root, shape),
-        dram(arena, pool.reclaimer()),
+        dram(arena, pool.reclaimer(), table, shape.buckets),
         cold(pool, shape, code, straight, words, arena, backup, table, dram) {}
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

@@ -60,6 +60,10 @@ class TestAccess {
   static unsigned segments(M& map) {
     return map.store_.dram.segments();
   }
+  template <class M>
+  static unsigned known_segments(M& map) {
+    return map.store_.dram.known_segments();
+  }
 };
 
 template <class K, class V>
