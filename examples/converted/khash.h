@@ -119,7 +119,9 @@ class Khash {
     return made;
   }
 
-  static void announce(const void* place, std::size_t bytes) { Memory::add(place, bytes); }
+  static void announce(const void* place, std::size_t bytes) {
+    Memory::add(place, bytes);  // the patch has a call before each group of stores
+  }
 
   /// A table keeps the lowest bits.
   static khint_t slot_hash(Word key) { return static_cast<khint_t>(Keys::hash(key)); }

@@ -58,7 +58,15 @@ class Watch {
     if (!blocks_.contains(block) || !freed_.insert(block).second)
       faults_.emplace_back("what is freed is no block, or was freed before");
   }
-  void add(const std::byte* p, std::size_t bytes) { announced_.push_back({p, bytes}); }
+  void add(const std::byte* p, std::size_t bytes) {
+    const std::byte* const before = before_of(p);
+    for (std::size_t i = 0; before != nullptr && i < bytes; ++i) {
+      if (before[i] == p[i] || is_announced(p + i)) continue;
+      faults_.emplace_back("a change is announced after it was made");
+      break;
+    }
+    announced_.push_back({p, bytes});
+  }
 
   static constexpr std::size_t kEnough = ~std::size_t{0};
   /// So many more blocks can be allocated.
@@ -75,14 +83,24 @@ class Watch {
     std::vector<std::byte> before;
   };
 
+  bool is_announced(const std::byte* byte) const {
+    return std::ranges::any_of(announced_, [&](std::span<const std::byte> range) {
+      return byte >= range.data() && byte < range.data() + range.size();
+    });
+  }
+
+  /// What was at `p` when the operation began; null: it has allocated that.
+  const std::byte* before_of(const std::byte* p) const {
+    if (p >= object_at_ && p < object_at_ + object_.size())
+      return object_.data() + (p - object_at_);
+    auto next = blocks_.upper_bound(const_cast<std::byte*>(p));
+    if (next == blocks_.begin() || fresh_.contains((--next)->first)) return nullptr;
+    return next->second.before.data() + (p - next->first);
+  }
+
   void compare(const char* what, const std::byte* at, const std::vector<std::byte>& before,
                const std::byte* now) {
     if (std::memcmp(before.data(), now, before.size()) == 0) return;
-    const auto is_announced = [&](const std::byte* byte) {
-      return std::ranges::any_of(announced_, [&](std::span<const std::byte> range) {
-        return byte >= range.data() && byte < range.data() + range.size();
-      });
-    };
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (before[i] == now[i] || is_announced(at + i)) continue;
       faults_.push_back(fmt::format("byte {} of {} of {} bytes is changed and not announced", i,
