@@ -1,83 +1,20 @@
-#include <string>
 #include <vector>
 
 #include <perdix/tips_indexes.h>
 
-#include "systems/perdix_map.h"
 #include "systems/systems.h"
+#include "systems/tips_map.h"
 
 namespace perdix::bench {
-namespace {
-
-TipsOptions tips_options(const Setup& setup) {
-  TipsOptions options;
-  const auto set = [&](std::uint32_t& option, const char* name) {
-    option = static_cast<std::uint32_t>(setup.parameter(name, option));
-  };
-  options.cached_pairs = setup.parameter("cached_pairs", setup.max_records / 4);
-  set(options.chain, "chain");
-  set(options.log_bytes, "log_bytes");
-  set(options.undo_records, "undo_records");
-  set(options.max_workers, "max_workers");
-  return options;
-}
-
-Setup with_plugins(Setup setup) {
-  setup.plugins = tips::further_plugins();
-  return setup;
-}
-
-template <class Plugin>
-struct Plugged {
-  template <class K, class V>
-  using Index = Tips<Plugin, K, V>;
-};
-
-template <class Plugin, class K, class V>
-class TipsMap : public PerdixMap<Plugged<Plugin>::template Index, K, V> {
- public:
-  explicit TipsMap(const Setup& setup)
-      : PerdixMap<Plugged<Plugin>::template Index, K, V>(with_plugins(setup), tips_options(setup)) {
-  }
-
-  /// What the logs hold is replayed.
-  void resume() const { this->index().size(); }
-
-  OwnFootprint footprint() const {
-    const IndexStats stats = this->index().stats();
-    return {stats.dram_bytes, stats.pm_bytes, {}, stats.tips};
-  }
-};
-
-template <class Plugin>
-struct Made {
-  template <class K, class V>
-  using Map = TipsMap<Plugin, K, V>;
-};
-
-template <class Plugin>
-System system(const std::string& what) {
-  using Form = Made<Plugin>;
-  System made{std::string(Plugin::kEngine),
-              "perdix::Tips, " + what + " made durable",
-              true,
-              open_store<Form::template Map>,
-              pool_settings,
-              calls_of<Form::template Map>()};
-  made.parameters = {"cached_pairs", "chain", "log_bytes", "undo_records", "max_workers"};
-  return made;
-}
-
-}  // namespace
 
 std::vector<System> tips_systems() {
-  return {system<tips::Hash>("a hash table"),
-          system<tips::Bst>("a binary search tree"),
-          system<tips::BTree>("a B+-tree"),
-          system<tips::Art>("an adaptive radix tree"),
-          system<tips::Clht>("a cache-line hash table"),
-          system<tips::LfHash>("a lock-free hash table"),
-          system<tips::LfBst>("a lock-free binary search tree")};
+  return {system_on_tips<tips::Hash>("a hash table"),
+          system_on_tips<tips::Bst>("a binary search tree"),
+          system_on_tips<tips::BTree>("a B+-tree"),
+          system_on_tips<tips::Art>("an adaptive radix tree"),
+          system_on_tips<tips::Clht>("a cache-line hash table"),
+          system_on_tips<tips::LfHash>("a lock-free hash table"),
+          system_on_tips<tips::LfBst>("a lock-free binary search tree")};
 }
 
 }  // namespace perdix::bench

@@ -6,6 +6,7 @@
 
 #include <perdix/tips.h>
 
+#include "converted/indexes.h"
 #include "index/common/engine_traits.h"
 #include "index/tips/c_plugin.h"
 #include "install/outside/list.h"
@@ -51,14 +52,16 @@ void add(std::vector<SubjectEntry>& all, const PluggedIndex& index, bool full) {
 std::vector<SubjectEntry> plugged_subjects() {
   static const CPlugin table(hash_table), list(skip_list);
   const std::string engine(Lists::kEngine);
+  std::vector<PluggedIndex> indexes = {
+      plugged(engine, Kind::u64, Kind::u64, Lists::plugin<std::uint64_t>()),
+      plugged(engine, Kind::bytes, Kind::bytes, Lists::plugin<std::string>()),
+      plugged("tips:user:table", Kind::u64, Kind::bytes, table),
+      plugged("tips:user:skiplist", Kind::bytes, Kind::u64, list)};
+  for (const tips::Plugin* plugin : test::converted_plugins())
+    indexes.push_back(plugged(plugin->engine(), plugin->keys, plugin->keys, *plugin));
   std::vector<SubjectEntry> all;
-  for (const PluggedIndex& index :
-       {plugged(engine, Kind::u64, Kind::u64, Lists::plugin<std::uint64_t>()),
-        plugged(engine, Kind::bytes, Kind::bytes, Lists::plugin<std::string>()),
-        plugged("tips:user:table", Kind::u64, Kind::bytes, table),
-        plugged("tips:user:skiplist", Kind::bytes, Kind::u64, list)}) {
+  for (const PluggedIndex& index : indexes)
     for (const bool full : {false, true}) add(all, index, full);
-  }
   return all;
 }
 

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "converted/indexes.h"
 #include "install/outside/list.h"
 #include "support/typed_index.h"
 
@@ -42,6 +44,7 @@ const std::vector<IndexType>& killed_types() {
     std::vector<IndexType> all(index_types().begin(), index_types().end());
     all.push_back(type_of_lists<std::uint64_t, std::string>());
     all.push_back(type_of_lists<std::string, std::uint64_t>());
+    for (IndexType& type : converted_types()) all.push_back(std::move(type));
     return all;
   }();
   return types;
@@ -49,7 +52,8 @@ const std::vector<IndexType>& killed_types() {
 
 PoolOptions pool_options(const Plan& plan) {
   PoolOptions options = options_for(plan.domain);
-  for (const tips::Plugin* plugin : Lists::plugins()) options.plugins.push_back(plugin);
+  for (const auto& plugins : {Lists::plugins(), converted_plugins()})
+    options.plugins.insert(options.plugins.end(), plugins.begin(), plugins.end());
   return options;
 }
 

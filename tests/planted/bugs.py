@@ -4,6 +4,7 @@ import bugs_buffered
 import bugs_calls
 import bugs_cceh
 import bugs_cceh_buffers
+import bugs_converted
 import bugs_elf
 import bugs_elf_table
 import bugs_elimda
@@ -42,6 +43,7 @@ BUGS = (
     + bugs_elimda.BUGS
     + bugs_tips.BUGS
     + bugs_tips_of.BUGS
+    + bugs_converted.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS
     + bugs_schedules_sptree.BUGS

@@ -8,10 +8,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "index/tips/layout.h"
 #include "install/outside/list.h"
 #include "pool/pool_core.h"
+#include "tips_c/expect_map.h"
 #include "tips_c/skiplist.h"
 #include "util/test_directory.h"
 
@@ -118,70 +117,6 @@ class UserPlugin : public ::testing::Test {
   const std::filesystem::path path_ = directory_.file("test.pool");
 };
 
-template <class T>
-T datum(U64 number) {
-  if constexpr (std::is_same_v<T, U64>)
-    return number;
-  else
-    return std::string(number % 50, 'x') + std::to_string(number);
-}
-
-/// Random writes to an Index, compared with a map; the pool is opened again now and then.
-template <class K, class V, class Open>
-void expect_map(const Open& open, bool ordered) {
-  std::mt19937_64 random(7);
-  std::map<std::string, std::string> model;
-  const auto bytes = [](const auto& datum) -> std::string {
-    if constexpr (std::is_same_v<std::decay_t<decltype(datum)>, U64>) {
-      const auto number = encode_u64(datum);
-      return {number.data(), number.size()};
-    } else {
-      return datum;
-    }
-  };
-  for (int round = 0; round < 5; ++round) {
-    auto [pool, index] = open();
-    for (int i = 0; i < 2000; ++i) {
-      const std::string key = bytes(datum<K>(random() % 150)), value = bytes(datum<V>(random()));
-      switch (random() % 4) {
-        case 0: EXPECT_EQ(index->erase(key), model.erase(key) == 1); break;
-        case 1: EXPECT_EQ(index->insert(key, value), model.emplace(key, value).second); break;
-        case 2: {
-          const auto found = model.find(key);
-          EXPECT_EQ(index->get(key).has_value(), found != model.end());
-          break;
-        }
-        default: index->put(key, value), model[key] = value;
-      }
-    }
-    std::map<std::string, std::string> shown;
-    std::string last;
-    index->for_each([&](std::string_view key, std::string_view value) {
-      EXPECT_TRUE(!ordered || shown.empty() || last.compare(key) < 0);
-      last = key;
-      return shown.emplace(key, value).second;
-    });
-    EXPECT_EQ(shown, model);
-    EXPECT_EQ(index->size(), model.size());
-    for (int i = 0; ordered && i < 150; ++i) {
-      const std::string key = bytes(datum<K>(static_cast<U64>(i)));
-      const auto above = model.lower_bound(key);
-      const auto floor = index->floor(key), before = index->before(key);
-      EXPECT_EQ(floor.has_value(), above != model.begin() || model.contains(key));
-      if (floor) {
-        EXPECT_EQ(floor->first, model.contains(key) ? key : std::prev(above)->first);
-      }
-      EXPECT_EQ(before.has_value(), above != model.begin());
-      if (before) {
-        EXPECT_EQ(before->first, std::prev(above)->first);
-      }
-    }
-    EXPECT_TRUE(index->check().ok());
-    index.reset();
-    EXPECT_TRUE(pool.check().ok());
-  }
-}
-
 TEST_F(UserPlugin, IsAMapInCxx) {
   const auto open_as = [&](Kind key, Kind value) {
     return [&, key, value] {
@@ -191,8 +126,8 @@ TEST_F(UserPlugin, IsAMapInCxx) {
       return std::pair(std::move(pool), std::move(index));
     };
   };
-  expect_map<U64, std::string>(open_as(Kind::u64, Kind::bytes), true);
-  expect_map<std::string, U64>(open_as(Kind::bytes, Kind::u64), true);
+  test::expect_map<U64, std::string>(open_as(Kind::u64, Kind::bytes), true);
+  test::expect_map<std::string, U64>(open_as(Kind::bytes, Kind::u64), true);
 }
 
 TEST_F(UserPlugin, IsAMapInC) {
@@ -204,8 +139,8 @@ TEST_F(UserPlugin, IsAMapInC) {
       return std::pair(std::move(pool), std::move(index));
     };
   };
-  expect_map<U64, std::string>(open_as("tips:user:table", Kind::u64, Kind::bytes), false);
-  expect_map<std::string, U64>(open_as("tips:user:skiplist", Kind::bytes, Kind::u64), true);
+  test::expect_map<U64, std::string>(open_as("tips:user:table", Kind::u64, Kind::bytes), false);
+  test::expect_map<std::string, U64>(open_as("tips:user:skiplist", Kind::bytes, Kind::u64), true);
 }
 
 TEST_F(UserPlugin, StaysWhereItsPluginIsUnknown) {
