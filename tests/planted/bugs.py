@@ -24,6 +24,7 @@ import bugs_storm
 import bugs_strings
 import bugs_tips
 import bugs_tips_of
+import bugs_tips_waiting
 import bugs_wal
 
 BUGS = (
@@ -44,6 +45,7 @@ BUGS = (
     + bugs_tips.BUGS
     + bugs_tips_of.BUGS
     + bugs_converted.BUGS
+    + bugs_tips_waiting.BUGS
     + bugs_schedules.BUGS
     + bugs_schedules_elimda.BUGS
     + bugs_schedules_sptree.BUGS

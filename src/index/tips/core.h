@@ -10,6 +10,7 @@
 //   inspection.h     lookups in the index, which doubt it until it was inspected
 //   changes.h        changes of the index, which a crash takes back as a whole
 //   cache.h          the DRAM-cache: newest writes, found first
+//   waiting.h          what is not in the index yet, for a replay and for scans; queue.h
 //   replayer.h         from the logs into the index; workers.h, scaling.h: its threads
 //   upkeep.h         when that happens; the lock of it, and the order of all locks
 //   writer.h         writes; write_through.h: puts for which there is no reserve
@@ -41,8 +42,7 @@
 
 namespace perdix::detail::index::tips {
 
-/// Thread-safe. Calls that look at all of the index bring it up to date first, so most of them
-/// change it.
+/// Thread-safe. Calls that count or check the index bring it up to date first, so they change it.
 class Core {
  public:
   /// Opens or creates the index below the root.
@@ -72,6 +72,12 @@ class Core {
     misses_.add(1);
     return inspection_.find(key, use);
   }
+
+  /// Has the index inspected: then it may be read from end to end.
+  void require_inspected() { upkeep_.inspect(); }
+
+  /// The writes that are not in the index. A scan has a View of them before it reads the index.
+  const Waiting& waiting() const { return upkeep_.waiting(); }
 
   /// Brings the index up to date: replays the writes made before the call. After it
   /// for_each_pending() shows what there was no space for.

@@ -1,8 +1,8 @@
 // A write that waits to be replayed, or that lookups find first: an element of the cache.
 //
-// An entry belongs to the chain of its bucket, the queue of its log, or both. The thread that takes
-// it out of the last of them retires it. The fields that lookups read never change, except the
-// link.
+// An entry belongs to the chain of its bucket, the writes that wait (waiting.h), or both. The
+// thread that takes it out of the last of them retires it. The fields that lookups and scans read
+// never change, except the link.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,9 @@ namespace perdix::detail::index::tips {
 
 class Entry {
  public:
-  static constexpr std::uint8_t kLinked = 1;  ///< in a chain
-  static constexpr std::uint8_t kQueued = 2;  ///< to be replayed
+  static constexpr std::uint8_t kLinked = 1;    ///< in a chain
+  static constexpr std::uint8_t kQueued = 2;    ///< to be replayed
+  static constexpr std::uint8_t kDeferred = 4;  ///< a replay found no space for it
 
   static std::size_t bytes_for(std::string_view key, std::string_view value) {
     return sizeof(Entry) + key.size() + value.size();
@@ -28,7 +29,7 @@ class Entry {
 
   /// In memory of bytes_for(key, value), aligned to words.
   Entry(Operation operation, std::uint64_t hash, std::string_view key, std::string_view value)
-      : waiting_{0, 0},
+      : superseded_by_(0),
         hash_(hash),
         value_size_(static_cast<std::uint32_t>(value.size())),
         key_size_(static_cast<std::uint16_t>(key.size())),
@@ -46,20 +47,20 @@ class Entry {
 
   bool has(std::uint8_t flag) const { return (flags_.load(std::memory_order_acquire) & flag) != 0; }
   void set(std::uint8_t flag) { flags_.fetch_or(flag, std::memory_order_acq_rel); }
-  /// Takes the entry out of one place. True if it is in the other one still.
+  /// Clears a flag. True if the entry is in a place still.
   bool clear(std::uint8_t flag) {
     const std::uint8_t before =
         flags_.fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_acq_rel);
-    return (before & ~flag) != 0;
+    return (before & ~flag & (kLinked | kQueued)) != 0;
   }
 
   /// A later write to the key is durable: the record of that number. Its ring is locked.
-  void supersede(std::uint64_t by) { waiting_.superseded_by.store(by, std::memory_order_relaxed); }
+  void supersede(std::uint64_t by) { superseded_by_.store(by, std::memory_order_relaxed); }
 
   /// Whether one of the records up to a number has superseded it. All of them were appended, with
   /// their rings locked, before the caller had those locks.
   bool is_superseded(std::uint64_t up_to) const {
-    const std::uint64_t by = waiting_.superseded_by.load(std::memory_order_relaxed);
+    const std::uint64_t by = superseded_by_.load(std::memory_order_relaxed);
     return by != 0 && by <= up_to;
   }
 
@@ -71,10 +72,10 @@ class Entry {
   const std::atomic<Entry*>& next() const { return next_; }
 
   /// Of the record; set before the entry is in either place.
-  const std::uint64_t& number() const { return waiting_.number; }
-  void set_number(std::uint64_t number) { waiting_.number = number; }
+  const std::uint64_t& number() const { return number_; }
+  void set_number(std::uint64_t number) { number_ = number; }
 
-  /// An entry that is in neither place, and that lookups may still read, as what a Reclaimer gets.
+  /// An entry that is in neither place, and that readers may still have, as what a Reclaimer gets.
   epoch::Retirable& as_retired() { return *new (&retired_) epoch::Retirable; }
   /// The entry that was that.
   static Entry& of(epoch::Retirable& retired) {
@@ -82,17 +83,13 @@ class Entry {
   }
 
  private:
-  struct Waiting {
-    std::uint64_t number;
-    std::atomic<std::uint64_t> superseded_by;  // 0: it is the newest of its key
-  };
-
   const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
 
   union {
-    Waiting waiting_;
-    epoch::Retirable retired_;  // once the entry is in neither place
+    std::atomic<std::uint64_t> superseded_by_;  // 0: it is the newest of its key
+    epoch::Retirable retired_;                  // once the entry is in neither place
   };
+  std::uint64_t number_ = 0;
   std::atomic<Entry*> next_{nullptr};
   const std::uint64_t hash_;
   const std::uint32_t value_size_;
@@ -100,6 +97,6 @@ class Entry {
   const Operation operation_;
   std::atomic<std::uint8_t> flags_{0};
 };
-static_assert(sizeof(Entry) == 40 && std::is_standard_layout_v<Entry>);
+static_assert(sizeof(Entry) == 48 && std::is_standard_layout_v<Entry>);
 
 }  // namespace perdix::detail::index::tips

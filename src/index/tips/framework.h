@@ -39,6 +39,8 @@ class Framework {
   /// drops the records up to this number. All of them are in the index.
   void reclaim(std::uint64_t replayed_to);
 
+  epoch::Reclaimer& reclaimer() const { return pool_.reclaimer(); }
+
   /// The number up to which records mean nothing.
   std::uint64_t reclaimed() const { return pm::load(header_.reclaimed); }
 

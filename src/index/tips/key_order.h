@@ -1,17 +1,16 @@
-// The order in which a batch is replayed.
+// The order of keys among the writes that wait (waiting.h).
 //
-// Writes come in any order, and an index with ordered keys has neighbouring keys in one node. In
-// the order of the keys a batch finds most nodes in the processor's caches, and changes lines that
-// have their undo record already.
+// In this order they are replayed: an index with ordered keys has neighbouring keys in one node. So
+// a batch finds most nodes in the processor's caches, and changes lines that have their undo record
+// already.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <new>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include <perdix/types.h>
 
@@ -28,27 +27,40 @@ inline std::uint64_t rank_of(std::string_view key, Kind kind) {
   return kind == Kind::u64 ? rank : __builtin_bswap64(rank);
 }
 
-/// Sorts entries by the ranks of their keys. Entries of one key keep their order. Without memory
-/// for that, all do.
-inline void sort_by_key(std::vector<Entry*>& entries, Kind keys) noexcept {
-  struct Place {
-    std::uint64_t rank;
-    std::size_t position;
-  };
-  try {
-    std::vector<Place> places;
-    std::vector<Entry*> sorted;
-    places.reserve(entries.size());
-    sorted.reserve(entries.size());
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      places.push_back({rank_of(entries[i]->key(), keys), i});
-    std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.position < b.position;
-    });
-    for (const Place& place : places) sorted.push_back(entries[place.position]);
-    entries.swap(sorted);
-  } catch (const std::bad_alloc&) {
-  }
+/// An entry that waits. The rank of an integer is the integer, so nobody has to look at the entry.
+struct RankedEntry {
+  RankedEntry() = default;
+  RankedEntry(Entry& its_entry, Kind keys)
+      : rank(rank_of(its_entry.key(), keys)), entry(&its_entry) {}
+
+  std::uint64_t rank;
+  Entry* entry;
+};
+
+/// A key that is looked for among slots.
+struct RankedKey {
+  RankedKey(std::string_view its_key, Kind keys) : rank(rank_of(its_key, keys)), key(its_key) {}
+
+  std::uint64_t rank;
+  std::string_view key;
+};
+
+/// Below 0 if the key of the slot comes before the other one, above 0 if it comes behind it.
+inline int compare(const RankedEntry& a, const RankedKey& b, Kind keys) {
+  if (a.rank != b.rank) return a.rank < b.rank ? -1 : 1;
+  return keys == Kind::u64 ? 0 : a.entry->key().compare(b.key);
+}
+inline int compare(const RankedEntry& a, const RankedEntry& b, Kind keys) {
+  if (a.rank != b.rank) return a.rank < b.rank ? -1 : 1;
+  return keys == Kind::u64 ? 0 : a.entry->key().compare(b.entry->key());
+}
+
+/// Sorts slots by keys, and those of one key by age.
+inline void sort_by_key(std::span<RankedEntry> slots, Kind keys) {
+  std::sort(slots.begin(), slots.end(), [keys](const RankedEntry& a, const RankedEntry& b) {
+    const int order = compare(a, b, keys);
+    return order != 0 ? order < 0 : a.entry->number() < b.entry->number();
+  });
 }
 
 }  // namespace perdix::detail::index::tips

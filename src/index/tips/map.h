@@ -125,7 +125,7 @@ class PairCopies {
 };
 
 /// A durable map over the plug-in that the engine of its index names. All that changes lies in its
-/// Core, also in calls that are const: those that look at all pairs bring it up to date.
+/// Core, also in calls that are const: those that count or check pairs bring it up to date.
 template <class K>
 class Map : public WordIndex<K> {
  public:
@@ -176,11 +176,6 @@ class Map : public WordIndex<K> {
             find_plugin(handle_.pool(), handle_.info().engine, kKindOf<K>, ordered),
             Kinds{kKindOf<K>, handle_.info().value_kind}, settings_of(options))) {}
 
-  /// Writes that the index does not have yet, since there is no space for them: the bytes of
-  /// values, or nothing for keys that were erased.
-  using Pending = std::map<K, std::optional<std::string>, std::less<>>;
-
-  Pending pending() const;
   Kind value_kind() const { return handle_.info().value_kind; }
   Core& core() const { return *core_; }
   const Guest& plugged() const { return core_->index(); }
@@ -232,7 +227,12 @@ class UnorderedMap final : public Map<K> {
   void for_each(const PairSink<K>& show) const override;
 
  private:
+  /// Writes that the index does not have yet, since there is no space for them: the bytes of
+  /// values, or nothing for keys that were erased.
+  using Pending = std::map<K, std::optional<std::string>, std::less<>>;
   struct Read;
+
+  Pending pending() const;
 
   pool::OpenIndexes::Entry listed_;  // last: the pool calls no index that is not complete
 };
@@ -252,15 +252,14 @@ class OrderedMap final : public Map<K> {
                  const typename WordIndex<K>::Take& take) const final;
 
  private:
-  using Pending = typename Map<K>::Pending;
   /// A key and the bytes of its value.
   using Pair = std::pair<K, std::string>;
   struct Read;
 
   void read_index(Read& read, const K& position) const;
-  bool read_batch(PairCopies<K>& batch, K& position, std::size_t limit,
-                  const Pending& pending) const;
+  bool read_batch(PairCopies<K>& batch, K& position, std::size_t limit) const;
   std::optional<Pair> last_in_index(Key bound, bool strictly) const;
+  static Key key_at(const Waiting::Cursor& cursor);
   std::optional<Pair> find_last(Key bound, bool strictly) const;
 
   mutable std::atomic<std::size_t> expected_{32};  // pairs that a scan shows: as many as the last

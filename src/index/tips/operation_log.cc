@@ -132,9 +132,7 @@ std::unique_lock<util::SpinLock> OperationLogs::lock_ring(Ring*& ring) {
 }
 
 bool OperationLogs::append(Ring& ring, Entry& entry) {
-  constexpr std::size_t kMinCapacity = 64;
-  if (ring.queue.size() == ring.queue.capacity())
-    ring.queue.reserve(std::max(kMinCapacity, 2 * ring.queue.size()));
+  ring.queue.make_room();
   return append_record(ring, entry);
 }
 
@@ -219,25 +217,12 @@ bool OperationLogs::is_due() {
   });
 }
 
-OperationLogs::Cut OperationLogs::cut(const std::vector<Entry*>& earlier) {
+std::uint64_t OperationLogs::ends(Ends& ends) {
   for (Ring& ring : rings_) ring.lock.lock();
-  Cut cut{{}, last_number_.load(std::memory_order_relaxed), {}};
-  try {
-    std::size_t count = earlier.size();
-    for (const Ring& ring : rings_) count += ring.queue.size();
-    cut.entries.reserve(count);
-    cut.left.reserve(count);
-    cut.entries = earlier;
-  } catch (...) {
-    for (Ring& ring : rings_) ring.lock.unlock();
-    throw;
-  }
-  for (Ring& ring : rings_) {
-    cut.entries.insert(cut.entries.end(), ring.queue.begin(), ring.queue.end());
-    ring.queue.clear();
-    ring.lock.unlock();
-  }
-  return cut;
+  const std::uint64_t number = last_number_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kLogs; ++i) ends[i] = rings_[i].queue.end();
+  for (Ring& ring : rings_) ring.lock.unlock();
+  return number;
 }
 
 LoggedWrite OperationLogs::read(const Record& record) const {

@@ -6,9 +6,9 @@
 //
 //   auto lock = logs.lock_ring(ring);
 //   if (!logs.append(*ring, entry)) ...   // no room: the caller replays and reclaims
-//   ring->queue.push_back(&entry);
+//   ring->queue.push(entry, kind);
 //   ...
-//   Cut cut = logs.cut(deferred);         // a replay takes the entries of all queues
+//   number = logs.ends(positions);        // a replay takes what all queues have (waiting.h)
 //   heads = logs.reclaim();               // a reclamation, when the replay is durable
 //   logs.advance(heads);                  // when the heads are durable
 //
@@ -30,6 +30,7 @@
 #include "index/common/owned.h"
 #include "index/tips/entry.h"
 #include "index/tips/layout.h"
+#include "index/tips/queue.h"
 #include "pm/access.h"
 #include "pm/persist.h"
 #include "pool/open_index.h"
@@ -60,8 +61,8 @@ class OperationLogs {
     std::uint64_t head = 0;                 // position of the oldest record that is not reclaimed
     std::uint64_t tail = 0;                 // position behind the newest record
     std::uint64_t gap = ~std::uint64_t{0};  // position from which on the last round has no record
-    unsigned passes = 0;        // calls to come that do not try to make the ring: no space
-    std::vector<Entry*> queue;  // entries that no replay has taken yet, oldest first
+    unsigned passes = 0;  // calls to come that do not try to make the ring: no space
+    Queue queue;          // of the entries of its records
   };
 
   /// Makes the first ring, if it is not there. Throws out_of_space.
@@ -90,26 +91,11 @@ class OperationLogs {
   /// Whether any ring is so full. Takes the rings' locks.
   bool is_due();
 
-  /// What cut() takes.
-  struct Cut {
-    std::vector<Entry*> entries;
-    std::uint64_t number;      // of the newest record of all rings
-    std::vector<Entry*> left;  // empty, with capacity for all entries: those that will be deferred
-  };
+  using Ends = std::array<Queue::Position, kLogs>;
 
-  /// Takes the queues of all rings at one moment (D2). The result begins with `earlier`, entries
-  /// that an earlier cut took. Throws bad_alloc: then nothing was taken.
-  Cut cut(const std::vector<Entry*>& earlier);
-
-  /// Calls take(entry) for each entry of the queues, and empties them. Takes no memory.
-  template <class Take>
-  void take_queued(const Take& take) noexcept {
-    for (Ring& ring : rings_) {
-      const std::lock_guard lock(ring.lock);
-      for (Entry* entry : ring.queue) take(*entry);
-      ring.queue.clear();
-    }
-  }
+  /// Sets `ends` to where the queues of all rings end at one moment (D2). Returns the number of the
+  /// newest record then.
+  std::uint64_t ends(Ends& ends);
 
   /// The number of the newest record.
   std::uint64_t last_number() const { return last_number_.load(std::memory_order_acquire); }

@@ -138,18 +138,18 @@ TEST_F(TipsParts, ABatchIsInTheOrderOfItsKeysAndOfTheWritesOfAKey) {
   Ground all = ground();
   util::Random random(1);
   std::vector<NewEntry> owned;
-  std::vector<Entry*> batch;
+  std::vector<RankedEntry> batch;
   for (U64 i = 0; i < 500; ++i) {
     const std::string key(random.below(12), static_cast<char>('a' + random.below(3)));
     owned.push_back(all.entry(Operation::put, key, std::to_string(i)));
     owned.back()->set_number(i);
-    batch.push_back(owned.back().get());
+    batch.emplace_back(*owned.back(), Kind::bytes);
   }
   sort_by_key(batch, Kind::bytes);
   ASSERT_EQ(batch.size(), owned.size());
   for (std::size_t i = 1; i < batch.size(); ++i) {
-    const Entry &before = *batch[i - 1], &after = *batch[i];
-    EXPECT_LE(before.key().substr(0, 8), after.key().substr(0, 8));
+    const Entry &before = *batch[i - 1].entry, &after = *batch[i].entry;
+    EXPECT_LE(before.key(), after.key());
     if (before.key() == after.key()) {
       EXPECT_LT(before.number(), after.number());
     }
@@ -309,7 +309,7 @@ class TipsReplay : public TipsParts {
     Entry* const old = Cache::find(bucket, entry->hash(), key);
     if (old != nullptr) old->supersede(entry->number());
     entry->set(Entry::kQueued);
-    ring->queue.push_back(entry.get());
+    ring->queue.push(*entry, Kind::bytes);
     all_.cache.add(bucket, *entry.release(), old);
   }
   std::map<std::string, std::string> deferred() const {

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <utility>
 
-#include "index/tips/key_order.h"
 #include "index/tips/settings.h"
 
 namespace perdix::detail::index::tips {
@@ -14,9 +13,10 @@ namespace {
 
 /// Entries of a large cut have left the processor's caches, and their order is not that of their
 /// addresses.
-void prefetch_behind(std::span<Entry* const>::iterator next, std::span<Entry* const> entries) {
+void prefetch_behind(std::span<const RankedEntry>::iterator next,
+                     std::span<const RankedEntry> slots) {
   constexpr std::ptrdiff_t kAhead = 8;
-  if (entries.end() - next > kAhead) __builtin_prefetch(*(next + kAhead), 1);
+  if (slots.end() - next > kAhead) __builtin_prefetch((next + kAhead)->entry, 1);
 }
 
 }  // namespace
@@ -28,24 +28,32 @@ Replayer::Replayer(Framework& framework, Inspection& inspection, Changes& change
       changes_(changes),
       cache_(cache),
       undo_records_(options.undo_records),
+      waiting_(framework.logs, framework.reclaimer(), changes.key_kind(), changes.is_ordered()),
       scaling_(options.min_workers, max_workers(options)) {}
 
 Replayer::~Replayer() {
-  for (Entry* entry : deferred_) cache_.dequeue(*entry);
-  framework_.logs.take_queued([this](Entry& entry) { cache_.dequeue(entry); });
+  waiting_.for_each([this](Entry& entry) { cache_.dequeue(entry); });
 }
 
 void Replayer::recover() {
-  framework_.logs.recover([this](const LoggedWrite& write) { adopt(write); });
+  std::vector<RankedEntry> slots;
+  try {
+    framework_.logs.recover([&](const LoggedWrite& write) { adopt(write, slots); });
+    deferred_ = slots.size();
+    waiting_.adopt(slots);
+  } catch (...) {
+    for (const RankedEntry& slot : slots) cache_.dequeue(*slot.entry);
+    throw;
+  }
   replayed_to_ = framework_.reclaimed();
-  replay_begun_at_ = framework_.logs.last_number() - deferred_.size();
+  replay_begun_at_ = framework_.logs.last_number() - deferred_;
 }
 
 /// A write that was not replayed durably: found in the cache from now on, and replayed again.
-void Replayer::adopt(const LoggedWrite& write) {
+void Replayer::adopt(const LoggedWrite& write, std::vector<RankedEntry>& slots) {
   const std::uint64_t hash = cache_.hash_of(write.key);
   NewEntry made = cache_.make_entry(write.operation, hash, write.key, write.value);
-  deferred_.push_back(made.get());
+  slots.emplace_back(*made, changes_.key_kind());
   Entry& entry = *made.release();
   entry.set_number(write.number);
   Cache::Bucket& bucket = cache_.bucket(hash);
@@ -56,8 +64,8 @@ void Replayer::adopt(const LoggedWrite& write) {
   cache_.add(bucket, entry, old);
 }
 
-/// Replays an entry, unless a later one of the cut has superseded it, and takes it out of its
-/// queue. Returns false if it has to wait for space; then it stays queued.
+/// Replays an entry, unless a later one of the cut has superseded it. Returns false if it has to
+/// wait for space.
 bool Replayer::replay(Entry& entry, Reserve::Settling& settling) {
   const Need need = changes_.need_of(entry);
   if (!entry.is_superseded(cut_to_)) {
@@ -66,7 +74,6 @@ bool Replayer::replay(Entry& entry, Reserve::Settling& settling) {
   }
   settling.add(need);
   if (entry.operation() == Operation::erase) forget(entry);
-  cache_.dequeue(entry);
   return true;
 }
 
@@ -85,60 +92,66 @@ bool Replayer::replay_after_reclaim(Entry& entry, Reserve::Settling& settling) {
   return replay(entry, settling);
 }
 
-/// Keeps entries for a later replay. run() has made room for all of its cut.
-void Replayer::defer(std::span<Entry* const> entries) noexcept {
-  deferred_.insert(deferred_.end(), entries.begin(), entries.end());
+/// Keeps writes of the cut for a later replay.
+void Replayer::defer(std::span<const RankedEntry> slots) noexcept {
+  for (const RankedEntry& slot : slots) slot.entry->set(Entry::kDeferred);
+  deferred_ += slots.size();
+}
+
+/// What was replayed next of the cut waits no longer. Once a write is deferred this is left to the
+/// end of the cut, since scans have to find that write in it.
+void Replayer::pass(std::span<const RankedEntry> slots) noexcept {
+  if (deferred_ != 0) return;
+  waiting_.pass(slots.size());
+  for (const RankedEntry& slot : slots) cache_.dequeue(*slot.entry);
 }
 
 void Replayer::reclaim_if_due() {
   if (framework_.uno.is_due(undo_records_)) reclaim();
 }
 
-/// Replays entries on this thread. Defers those for which there is no space, and if it throws, all
+/// Replays writes on this thread. Defers those for which there is no space, and if it throws, all
 /// that are left.
-void Replayer::replay_alone(std::span<Entry* const> entries) {
+void Replayer::replay_alone(std::span<const RankedEntry> slots) {
   const Uno::Alone alone(framework_.uno);
   Reserve::Settling settling(framework_.reserve);
-  auto next = entries.begin();
+  auto next = slots.begin();
   try {
-    while (next != entries.end()) {
-      prefetch_behind(next, entries);
-      Entry& entry = **next;
-      const bool done = replay(entry, settling) || replay_after_reclaim(entry, settling);
-      ++next;
-      if (!done) deferred_.push_back(&entry);
+    for (; next != slots.end(); ++next) {
+      prefetch_behind(next, slots);
+      Entry& entry = *next->entry;
+      if (!replay(entry, settling) && !replay_after_reclaim(entry, settling)) defer({next, 1});
       // This reclaims no record of the cut before all of the cut is replayed. After a crash they
       // are replayed once more, which does no harm (D6).
       reclaim_if_due();
     }
   } catch (...) {
-    defer({next, entries.end()});
+    defer({next, slots.end()});
     throw;
   }
 }
 
-/// Divides entries among workers. All entries of a key go to one worker, in their order. No other
-/// worker may read an entry: it may be freed once it is replayed.
-std::vector<Replayer::Share> Replayer::share_out(std::span<Entry* const> entries,
+/// Divides writes among workers. All writes of a key go to one worker, in their order.
+std::vector<Replayer::Share> Replayer::share_out(std::span<const RankedEntry> slots,
                                                  unsigned workers) {
   std::vector<Share> shares(workers);
-  for (Entry* entry : entries) shares[entry->hash() % workers].entries.push_back(entry);
+  for (const RankedEntry& slot : slots) shares[slot.entry->hash() % workers].slots.push_back(slot);
   return shares;
 }
 
-/// Runs on a worker. Replays the entries of a share. Leaves those in the share for which there was
+/// Runs on a worker. Replays the writes of a share. Leaves those in the share for which there was
 /// no space, and all others from the first exception on, which it notes.
 void Replayer::work(Share& share) noexcept {
   Reserve::Settling settling(framework_.reserve);
-  const auto is_done = [&](Entry* entry) {
+  const auto is_done = [&](const RankedEntry& slot) {
     try {
-      return share.failure == nullptr && replay(*entry, settling);
+      return share.failure == nullptr && replay(*slot.entry, settling);
     } catch (const std::exception&) {
       share.failure = std::current_exception();
       return false;
     }
   };
-  std::erase_if(share.entries, is_done);
+  std::erase_if(share.slots, is_done);
 }
 
 /// Replays what workers have left in their shares, which needs space. Defers all of it if one of
@@ -149,7 +162,7 @@ void Replayer::collect(std::span<const Share> shares) {
     if (share.failure) failure = share.failure;
   for (const Share& share : shares) {
     try {
-      failure ? defer(share.entries) : replay_alone(share.entries);
+      failure ? defer(share.slots) : replay_alone(share.slots);
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
@@ -158,12 +171,12 @@ void Replayer::collect(std::span<const Share> shares) {
 }
 
 /// As replay_alone(), on several threads, this one among them.
-void Replayer::replay_together(std::span<Entry* const> entries, unsigned workers) {
+void Replayer::replay_together(std::span<const RankedEntry> slots, unsigned workers) {
   std::vector<Share> shares;
   try {
-    shares = share_out(entries, workers);
+    shares = share_out(slots, workers);
   } catch (...) {
-    defer(entries);
+    defer(slots);
     throw;
   }
   workers_.run(workers, [&](unsigned i) { work(shares[i]); });
@@ -171,18 +184,20 @@ void Replayer::replay_together(std::span<Entry* const> entries, unsigned workers
   reclaim_if_due();
 }
 
-/// Replays the entries of a cut, or defers them.
-void Replayer::replay_queued(const std::vector<Entry*>& entries) {
-  constexpr std::size_t kAtOnce = 2048;  // between two looks at the UNO logs
+/// Replays the writes of the cut, or defers them.
+void Replayer::replay_cut() {
+  constexpr std::size_t kAtOnce = 256, kAtOnceTogether = 2048;
+  std::span<const RankedEntry> rest = waiting_.rest();
   const unsigned workers =
-      pm::background_work() && entries.size() >= kAtOnce ? scaling_.workers() : 1;
+      pm::background_work() && rest.size() >= kAtOnceTogether ? scaling_.workers() : 1;
   workers_used_ += workers;
-  std::span<Entry* const> rest = entries;
   try {
     while (!rest.empty()) {
-      const auto some = rest.first(std::min(kAtOnce, rest.size()));
+      const auto some = rest.first(std::min(workers == 1 ? kAtOnce : kAtOnceTogether, rest.size()));
       rest = rest.subspan(some.size());
       workers == 1 ? replay_alone(some) : replay_together(some, workers);
+      pass(some);
+      waiting_.collect();
     }
   } catch (...) {
     defer(rest);
@@ -190,33 +205,45 @@ void Replayer::replay_queued(const std::vector<Entry*>& entries) {
   }
 }
 
+/// Replays the cut. What is not deferred of it waits no longer.
+void Replayer::finish_cut() {
+  const auto end = [this] { waiting_.end_cut([this](Entry& entry) { cache_.dequeue(entry); }); };
+  try {
+    replay_cut();
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
 void Replayer::run() {
   inspection_.run();
   framework_.uno.require_whole();
-  OperationLogs::Cut cut = framework_.logs.cut(deferred_);
-  deferred_ = std::move(cut.left);
-  cut_to_ = cut.number;
-  replay_begun_at_.store(cut.number, std::memory_order_relaxed);
-  max_waiting_ = std::max<std::uint64_t>(max_waiting_, cut.entries.size());
+  cut_to_ = waiting_.cut();
+  deferred_ = 0;
+  const std::size_t waiting = waiting_.rest().size();
+  replay_begun_at_.store(cut_to_, std::memory_order_relaxed);
+  max_waiting_ = std::max<std::uint64_t>(max_waiting_, waiting);
   const auto start = std::chrono::steady_clock::now();
-  if (changes_.is_ordered()) sort_by_key(cut.entries, changes_.key_kind());
-  replay_queued(cut.entries);
+  finish_cut();
   cache_.trim();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  scaling_.adapt(backlog(), cut.entries.size(), took.count());
-  replayed_to_ = cut.number;
-  for (const Entry* entry : deferred_) replayed_to_ = std::min(replayed_to_, entry->number() - 1);
+  scaling_.adapt(backlog(), waiting, took.count());
+  replayed_to_ = cut_to_;
+  for (const RankedEntry& slot : waiting_.rest())
+    replayed_to_ = std::min(replayed_to_, slot.entry->number() - 1);
   // Release: a thread that reads false finds writes that were deferred earlier in the index.
-  out_of_space_.store(!deferred_.empty(), std::memory_order_release);
-  if (deferred_.empty()) caught_up_to_.store(cut.number, std::memory_order_release);
+  out_of_space_.store(has_deferred(), std::memory_order_release);
+  if (!has_deferred()) caught_up_to_.store(cut_to_, std::memory_order_release);
   ++replays_;
 }
 
 void Replayer::settle() {
-  for (std::size_t before = 0;; before = deferred_.size()) {
+  for (std::size_t before = 0;; before = deferred_) {
     run();
     reclaim();
-    if (deferred_.empty() || deferred_.size() == before) break;
+    if (deferred_ == 0 || deferred_ == before) break;
     framework_.take_freed_back();  // so that it is there for them
   }
   framework_.release_spare(changes_.need_alike());
@@ -234,7 +261,7 @@ bool Replayer::is_caught_up() const {
 }
 
 void Replayer::count(TipsStats& stats) const {
-  stats.waiting = deferred_.size();
+  stats.waiting = deferred_;
   stats.replays = replays_;
   stats.replayed = replayed_.load(std::memory_order_relaxed);
   stats.max_waiting = max_waiting_;

@@ -5,8 +5,8 @@
 //   replayer.reclaim();   // makes room in the logs
 //
 // Invariants, between the calls:
-//   1. The entry of a logged write that is not in the index is either in the queue of its ring or
-//      among the deferred ones, which are those for which there was no space.
+//   1. The entry of a logged write that is not in the index waits (waiting.h). It is in the cut if
+//      it is deferred, since there was no space for it.
 //   2. reclaim() gives up no record whose entry is deferred.
 //   3. While is_out_of_space() is false, the last run() has deferred nothing.
 //
@@ -27,6 +27,7 @@
 #include "index/tips/framework.h"
 #include "index/tips/inspection.h"
 #include "index/tips/scaling.h"
+#include "index/tips/waiting.h"
 #include "index/tips/workers.h"
 
 namespace perdix::detail::index::tips {
@@ -59,19 +60,22 @@ class Replayer {
   /// being resized moves some pairs, and a check may already have listed the blocks of the index.
   bool is_settled() const;
 
-  bool has_deferred() const { return !deferred_.empty(); }
+  bool has_deferred() const { return deferred_ != 0; }
 
   /// Calls show(entry) for the deferred writes that no later one has superseded, in no order.
   template <class Show>
   void for_each_deferred(const Show& show) const {
-    for (const Entry* entry : deferred_)
-      if (!entry->is_superseded(cut_to_)) show(*entry);
+    for (const RankedEntry& slot : waiting_.rest())
+      if (!slot.entry->is_superseded(cut_to_)) show(*slot.entry);
   }
 
   /// Sets what a replay counts.
   void count(TipsStats& stats) const;
 
   // Thread-safe:
+
+  /// The writes that are not in the index.
+  const Waiting& waiting() const { return waiting_; }
 
   /// Whether all writes made before the call are in the index.
   bool is_caught_up() const;
@@ -86,24 +90,26 @@ class Replayer {
   }
 
  private:
-  /// The entries of a worker: all at first, then those that it leaves.
+  /// The writes of a worker: all at first, then those that it leaves.
   struct Share {
-    std::vector<Entry*> entries;
+    std::vector<RankedEntry> slots;
     std::exception_ptr failure;
   };
 
-  void adopt(const LoggedWrite& write);
+  void adopt(const LoggedWrite& write, std::vector<RankedEntry>& slots);
   bool replay(Entry& entry, Reserve::Settling& settling);
   void forget(Entry& entry);
   bool replay_after_reclaim(Entry& entry, Reserve::Settling& settling);
-  void replay_alone(std::span<Entry* const> entries);
-  void replay_together(std::span<Entry* const> entries, unsigned workers);
-  static std::vector<Share> share_out(std::span<Entry* const> entries, unsigned workers);
+  void replay_alone(std::span<const RankedEntry> slots);
+  void replay_together(std::span<const RankedEntry> slots, unsigned workers);
+  static std::vector<Share> share_out(std::span<const RankedEntry> slots, unsigned workers);
   void work(Share& share) noexcept;
   void collect(std::span<const Share> shares);
-  void replay_queued(const std::vector<Entry*>& entries);
+  void replay_cut();
+  void finish_cut();
+  void pass(std::span<const RankedEntry> slots) noexcept;
   void reclaim_if_due();
-  void defer(std::span<Entry* const> entries) noexcept;
+  void defer(std::span<const RankedEntry> slots) noexcept;
 
   Framework& framework_;
   Inspection& inspection_;
@@ -111,7 +117,8 @@ class Replayer {
   Cache& cache_;
   const unsigned undo_records_;  // that make a reclamation due
 
-  std::vector<Entry*> deferred_;  // those of a key oldest first
+  Waiting waiting_;
+  std::size_t deferred_ = 0;  // writes of the cut
   Scaling scaling_;
   Workers workers_;
   std::uint64_t replays_ = 0, workers_used_ = 0, max_waiting_ = 0;

@@ -1,6 +1,8 @@
-// Iteration: the index is brought up to date first, then read in batches. Under the lock of the
-// plug-in words are taken only; what they refer to stays for as long as the Guard, and is copied
-// without the lock.
+// Iteration, in batches. Under the lock of the plug-in words are taken only; what they refer to
+// stays for as long as the Guard, and is copied without the lock.
+//
+// An index with order is merged with the writes that wait (waiting.h). One without order is brought
+// up to date first.
 #include <algorithm>
 #include <array>
 
@@ -10,9 +12,9 @@
 namespace perdix::detail::index::tips {
 
 template <class K>
-auto Map<K>::pending() const -> Pending {
+auto UnorderedMap<K>::pending() const -> Pending {
   Pending pending;
-  core_->for_each_pending([&](const Entry& entry) {
+  this->core().for_each_pending([&](const Entry& entry) {
     std::optional<std::string> value;
     if (entry.operation() == Operation::put) value = entry.value();
     pending.insert_or_assign(K(Raw<K>::view(entry.key())), std::move(value));
@@ -33,7 +35,7 @@ void Map<K>::require_readable() const {
 template <class K>
 struct UnorderedMap<K>::Read {
   const UnorderedMap& map;
-  const typename Map<K>::Pending& pending;
+  const Pending& pending;
   PairCopies<K> batch;
 
   static bool add(void* context, Word key, Word value) {
@@ -47,7 +49,7 @@ struct UnorderedMap<K>::Read {
 /// The pairs of one range of hashes after the other, then what is pending.
 template <class K>
 void UnorderedMap<K>::for_each(const PairSink<K>& show) const {
-  typename Map<K>::Pending pending;
+  Pending pending;
   pool::as_errors(this->pool(), [&] { this->core().catch_up(), pending = this->pending(); });
   Read read{*this, pending, PairCopies<K>(this->value_kind())};
   std::uint64_t position = 0;
@@ -109,30 +111,44 @@ void OrderedMap<K>::read_index(Read& read, const K& position) const {
   if (!ascending) throw_unordered(this->pool());
 }
 
-/// Fills a batch from a position on, which it moves behind it, with what is pending for keys in the
-/// place of what the index has. False if nothing comes after that.
+/// The key of a write that waits.
 template <class K>
-bool OrderedMap<K>::read_batch(PairCopies<K>& batch, K& position, std::size_t limit,
-                               const Pending& pending) const {
+auto OrderedMap<K>::key_at(const Waiting::Cursor& cursor) -> Key {
+  if constexpr (std::is_same_v<K, std::uint64_t>) {
+    return cursor.rank();
+  } else {
+    return cursor.entry()->key();
+  }
+}
+
+/// Fills a batch from a position on, which it moves behind it, with the writes that wait in the
+/// place of what the index has for their keys. False if nothing comes after that.
+template <class K>
+bool OrderedMap<K>::read_batch(PairCopies<K>& batch, K& position, std::size_t limit) const {
   batch.clear(limit);
   const epoch::Guard guard;
+  const Waiting::View waiting(this->core().waiting());  // before the index is read
   Read read(std::min(limit, batch.kMaxPairs), this->value_kind());
   read_index(read, position);
-  auto change = pending.lower_bound(position);
+  const Raw<K> from(position),
+      last(read.complete ? Key{} : this->key_of(read.pairs[read.size - 1].key));
+  auto change =
+      waiting.up(from.bytes(), read.complete ? std::nullopt : std::optional(last.bytes()));
   std::size_t i = 0;
-  while (i < read.size || (read.complete && change != pending.end())) {
-    const Key key = i < read.size ? this->key_of(read.pairs[i].key) : Key(change->first);
-    const bool changed = change != pending.end() && !(key < Key(change->first));
+  while (i < read.size || (read.complete && change.entry() != nullptr)) {
+    const Key key = i < read.size ? this->key_of(read.pairs[i].key) : key_at(change);
+    const bool changed = change.entry() != nullptr && !(key < key_at(change));
     if (batch.size() == limit || batch.is_full()) {
-      position = K(changed ? Key(change->first) : key);
+      position = K(changed ? key_at(change) : key);
       return true;
     }
-    const bool in_index = i < read.size && (!changed || !(Key(change->first) < key));
+    const bool in_index = i < read.size && (!changed || !(key_at(change) < key));
     if (!changed) {
       batch.add(key, this->value_of(read.pairs[i].value));
     } else {
-      if (change->second) batch.add(change->first, *change->second);
-      ++change;
+      const Entry& entry = *change.entry();
+      if (entry.operation() == Operation::put) batch.add(key_at(change), entry.value());
+      change.next();
     }
     if (in_index) ++i;
   }
@@ -146,18 +162,16 @@ bool OrderedMap<K>::read_batch(PairCopies<K>& batch, K& position, std::size_t li
 /// The first batch is as long as the last scan was, since what is read beyond the end is in vain.
 template <class K>
 void OrderedMap<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) const {
-  Pending pending;
   K position = pool::as_errors(this->pool(), [&] {
-    this->core().catch_up(), pending = this->pending();
+    this->core().require_inspected();
     return K(from);
   });
   const std::size_t expected = expected_.load(std::memory_order_relaxed);
   std::size_t most = expected, shown = 0;
   PairCopies<K> batch(this->value_kind());
   for (bool more = true; more && shown < limit; most = std::min(2 * most, batch.kMaxPairs)) {
-    more = pool::as_errors(this->pool(), [&] {
-      return read_batch(batch, position, std::min(limit - shown, most), pending);
-    });
+    more = pool::as_errors(
+        this->pool(), [&] { return read_batch(batch, position, std::min(limit - shown, most)); });
     const Taken taken = show(batch.copied());
     shown += taken.pairs;
     if (!taken.all) break;
@@ -167,36 +181,38 @@ void OrderedMap<K>::scan(Key from, std::size_t limit, const PairSink<K>& show) c
   if (next != expected) expected_.store(next, std::memory_order_relaxed);
 }
 
+/// The caller is in a Guard.
 template <class K>
 auto OrderedMap<K>::last_in_index(Key bound, bool strictly) const -> std::optional<Pair> {
-  const epoch::Guard guard;
   const KeyWord wanted(Raw<K>(bound).bytes(), kKindOf<K>);
   Word key = 0, value = 0;
   const bool found = this->plugged().find_last(wanted.word(), strictly, &key, &value);
-  this->plugged().report();
+  this->require_readable();
   if (!found) return std::nullopt;
   return Pair(this->key_of(key), this->value_of(value));
 }
 
-/// The greater one of what the index has and what is pending.
+/// The greater one of what the index has and what waits. Goes on below a pair that is being erased.
 template <class K>
 auto OrderedMap<K>::find_last(Key bound, bool strictly) const -> std::optional<Pair> {
-  this->core().catch_up();
-  const Pending pending = this->pending();
-  std::optional<Pair> pair = last_in_index(bound, strictly);
-  if (pending.empty()) return pair;
-  while (pair) {
-    const auto change = pending.find(pair->first);
-    if (change == pending.end() || change->second) break;
-    pair = last_in_index(pair->first, true);
+  this->core().require_inspected();
+  const epoch::Guard guard;
+  const Waiting::View waiting(this->core().waiting());  // before the index is read
+  for (K from(bound);; strictly = true) {
+    std::optional<Pair> pair = last_in_index(from, strictly);
+    const Raw<K> start(from), last(pair ? Key(pair->first) : Key{});
+    auto change =
+        waiting.down(start.bytes(), strictly, pair ? std::optional(last.bytes()) : std::nullopt);
+    bool erased = false;
+    for (; !erased && change.entry() != nullptr && !(pair && key_at(change) < pair->first);
+         change.next()) {
+      const Entry& entry = *change.entry();
+      if (entry.operation() == Operation::put) return Pair(key_at(change), entry.value());
+      erased = pair && key_at(change) == pair->first;
+    }
+    if (!erased) return pair;
+    from = std::move(pair->first);
   }
-  for (auto at = strictly ? pending.lower_bound(bound) : pending.upper_bound(bound);
-       at != pending.begin();) {
-    --at;
-    if (pair && at->first < pair->first) break;
-    if (at->second) return Pair(at->first, *at->second);
-  }
-  return pair;
 }
 
 /// Shows one pair at most: each lookup of a plug-in begins at the top.

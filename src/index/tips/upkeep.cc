@@ -37,6 +37,10 @@ void Upkeep::start_inspection() noexcept {
   });
 }
 
+void Upkeep::inspect() {
+  if (!inspection_.is_done()) alone([&](Replayer&) { inspection_.run(); });
+}
+
 void Upkeep::catch_up() {
   if (replayer_.is_caught_up()) return;
   alone([&](Replayer&) { replay_some(); });

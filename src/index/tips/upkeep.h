@@ -36,6 +36,12 @@ class Upkeep {
 
   bool is_out_of_space() const { return replayer_.is_out_of_space(); }
 
+  /// The writes that are not in the index.
+  const Waiting& waiting() const { return replayer_.waiting(); }
+
+  /// Inspects the index, unless that was done.
+  void inspect();
+
   /// Replays the writes made before the call, unless that was done.
   void catch_up();
 

@@ -17,7 +17,7 @@ void Writer::show_and_queue(Cache::Bucket& bucket, OperationLogs::Ring& ring, En
                             Entry* old) {
   if (old != nullptr) old->supersede(entry.number());
   entry.set(Entry::kQueued);
-  ring.queue.push_back(&entry);  // append() has made room
+  ring.queue.push(entry, changes_.key_kind());  // append() has made room
   cache_.add(bucket, entry, old);
 }
 
