@@ -47,7 +47,11 @@ inline constexpr std::uint64_t kFixedAddress = 2;
 /// A value may lie in the block of its key (index/common/codec.h). From the first opening on by a
 /// release that writes such blocks: one that does not know them would free a value by itself.
 inline constexpr std::uint64_t kPairBlocks = 4;
-inline constexpr std::uint64_t kKnownFeatures = kHasJournal | kFixedAddress | kPairBlocks;
+/// The journal has two halves, with kHasJournal only. Without it the journal is one area, as
+/// earlier releases write it.
+inline constexpr std::uint64_t kJournalHalves = 8;
+inline constexpr std::uint64_t kJournalFeatures = kHasJournal | kJournalHalves;
+inline constexpr std::uint64_t kKnownFeatures = kJournalFeatures | kFixedAddress | kPairBlocks;
 
 /// The unit of Superblock::address.
 inline constexpr std::uint64_t kAddressUnit = std::uint64_t{2} << 20;

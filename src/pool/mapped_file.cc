@@ -103,14 +103,21 @@ void MappedFile::stop_reaching_file() {
 
 std::unique_ptr<pm::Replay> MappedFile::replay_journal(const Superblock& before) {
   if (!unclean(before) || !has_journal(before)) return nullptr;
-  auto replay = std::make_unique<pm::Replay>(journal_place(), before.size, path().string());
+  auto replay = std::make_unique<pm::Replay>(journal_place(has_halves(before) ? 2 : 1), before.size,
+                                             path().string());
   if (sparse_) file_.fill_holes(replay->pages());
   replay->apply();
   return replay;
 }
 
-pm::JournalPlace MappedFile::journal_place() const {
-  return {base_, kJournalOffset, kPoolAreaSize - kJournalOffset, kDirectoryOffset};
+pm::JournalPlace MappedFile::journal_place(unsigned halves) const {
+  return {base_, kJournalOffset, kPoolAreaSize - kJournalOffset, kDirectoryOffset, halves};
+}
+
+void MappedFile::use_journal() {
+  if (pm_->domain() == pm::Domain::page_cache)
+    second_mapping_ = pm::SecondMapping::create(file_, base_);
+  pm_->use_journal(journal_place(2), second_mapping_.get());
 }
 
 void MappedFile::fill(std::span<const pm::FileRange> used) {
@@ -146,9 +153,9 @@ void MappedFile::set_opened(Superblock& superblock) const {
   superblock.durability = static_cast<std::uint8_t>(decision_.durability);
   superblock.requested_durability = static_cast<std::uint8_t>(requested_);
   superblock.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
-  superblock.features &= ~kHasJournal;
+  superblock.features &= ~kJournalFeatures;
   superblock.features |= kPairBlocks;
-  if (pm_->commits_as_one()) superblock.features |= kHasJournal;
+  if (pm_->commits_as_one()) superblock.features |= kJournalFeatures;
 }
 
 void MappedFile::describe(PoolInfo& info) const {
@@ -202,6 +209,11 @@ void MappedFile::sync_superblock() {
   if (!survives_power()) mapping_->sync(0, 2 * kBlockSize);
 }
 
+void MappedFile::end_threads() noexcept {
+  growth_.reset();
+  if (pm_) pm_->end_background();
+}
+
 void MappedFile::make_durable() {
   unless_file_is_lost([&] {
     if (!survives_power()) file_.sync();
@@ -210,6 +222,7 @@ void MappedFile::make_durable() {
 }
 
 void MappedFile::unmap() noexcept {
+  second_mapping_.reset();
   lost_pages_.reset();
   mapping_.reset();
 }

@@ -127,8 +127,8 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   // Here the file is changed for the first time: all that opening relies on has been found sound.
   pm::KernelSync device;
   if (replay != nullptr) replay->finish(device);
-  // A verification leaves the superblock as it is, which must then say that the journal counts.
-  if (!needs_check_ || has_journal(before)) file_.use_journal();
+  // A verification leaves the superblock as it is, which must then say how the journal counts.
+  if (!needs_check_ || has_halves(before)) file_.use_journal();
   file_.fill(used);
   file_.cut_off_growth();
   was_clean_ = !unclean(before);
@@ -444,7 +444,7 @@ void PoolCore::mark_clean() {
   require_usable();
   change_cleanness([](Superblock& next) {
     next.cleanness = static_cast<std::uint8_t>(Cleanness::clean);
-    next.features &= ~kHasJournal;
+    next.features &= ~kJournalFeatures;
   });
 }
 
@@ -469,7 +469,7 @@ void PoolCore::shut_down() {
 void PoolCore::end_work() noexcept {
   allocator_.reset();
   reclaimer_.reset();
-  file_.end_growth();
+  file_.end_threads();
 }
 
 void PoolCore::unmap() noexcept {

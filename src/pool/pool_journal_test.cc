@@ -119,6 +119,40 @@ TEST_F(PoolJournal, ACopyOfAnOpenPoolIsReplayedForItsCheck) {
   EXPECT_EQ(root_of(*PoolCore::open(killed_, journaled())), 9u);
 }
 
+/// Pools of earlier releases have a journal of one area.
+TEST_F(PoolJournal, AnAreaOfAnEarlierReleaseIsReplayed) {
+  make_killed_pool();
+  edit_superblock(killed_, [](Superblock& s) { s.features &= ~kJournalHalves; });
+  claim_image(killed_);
+  const auto core = PoolCore::open(killed_, journaled());
+  EXPECT_EQ(root_of(*core), 5u);
+  EXPECT_EQ(read_copy(killed_, 0).features & kJournalFeatures, kJournalFeatures);
+}
+
+/// The superblock would say that its journal is of another form.
+TEST_F(PoolJournal, AVerificationHasNoneIfItWasOfAnEarlierRelease) {
+  make_killed_pool();
+  edit_superblock(killed_, [](Superblock& s) { s.features &= ~kJournalHalves; });
+  const auto core = PoolCore::open(killed_, journaled(), Purpose::verification);
+  EXPECT_TRUE(core->needs_check());
+  EXPECT_FALSE(core->pm().commits_as_one());
+  EXPECT_EQ(root_of(*core), 5u);
+}
+
+/// More than both halves hold is written, most of it drained by the background thread.
+TEST_F(PoolJournal, AKilledPoolHasWhatWasDrainedAndWhatWasNot) {
+  constexpr std::uint64_t kStores = 4000;
+  {
+    const auto core = PoolCore::create(path_, journaled());
+    const IndexHandle index = core->open_index("a", "sptree", Kind::u64, Kind::u64);
+    for (std::uint64_t i = 1; i <= kStores; ++i) core->pm().publish(index.root(), i);
+    std::filesystem::copy_file(path_, killed_);
+    core->pm().publish(index.root(), 0);  // so that it can be closed
+  }
+  claim_image(killed_);
+  EXPECT_EQ(root_of(*PoolCore::open(killed_, journaled())), kStores);
+}
+
 /// A verification that the superblock does not know of must not journal: a crash in it would leave
 /// a journal that does not count.
 TEST_F(PoolJournal, AVerificationHasNoneIfThePoolHadNone) {
