@@ -45,6 +45,9 @@ constexpr bool is_long(MemoryRange range) noexcept { return range.end - range.be
 /// do when a batch comes.
 constexpr std::size_t kDrainPages = 64;
 
+/// A half has room for so many batches with long ranges, at least.
+constexpr std::uint64_t kBatchesInHalf = 8;
+
 /// A part of the area that holds an epoch and batches: a half, or all of it.
 struct Part {
   std::byte* begin;
@@ -202,10 +205,15 @@ Journal::Journal(const JournalPlace& place, SyncDevice& device, SyncDevice* back
   lines_.reserve(kMaxBatchLines);
   revoked_.reserve(2 * kMaxBatchRevoked);
   batch_.resize(whole(bytes_of(kMaxBatchLines, kMaxBatchRevoked), kSector));
-  Offset area = place.area;
+  use_area();
+}
+
+void Journal::use_area() noexcept {
+  Offset area = place_.area;
   for (Half& half : halves_) {
+    half = {};
     half.area = area;
-    half.bytes = bytes_of_half(place);
+    half.bytes = bytes_of_half(place_);
     half.epoch = epoch_of(half);
     area += half.bytes;
     assert(kSyncPage + batch_.size() <= half.bytes);
@@ -218,7 +226,22 @@ int Journal::start() noexcept {
   for (Half& half : halves_) {
     if (const int error = renew(half, device_); error != 0) return error;
   }
-  return 0;
+  return name_area();  // only now: what is named is empty (J7)
+}
+
+int Journal::name_area() noexcept {
+  if (place_.root == 0) return 0;
+  auto& root = *reinterpret_cast<std::uint64_t*>(place_.base + place_.root);
+  if (root == place_.name) return 0;
+  __atomic_store_n(&root, place_.name, __ATOMIC_RELEASE);
+  return device_.sync(place_.base + place_.root / kSyncPage * kSyncPage, kSyncPage);
+}
+
+int Journal::move(const JournalPlace& place) noexcept {
+  if (const int error = checkpoint(); error != 0) return error;
+  place_ = place;
+  use_area();
+  return start();
 }
 
 /// Makes a half empty, durably. What it holds is not needed any more.
@@ -239,7 +262,7 @@ int Journal::append(const SyncRequest* group) noexcept {
     // Before this batch is made: what it holds must not be older than what is in its place.
     if (const int error = turn_over(); error != 0) return error;
   }
-  if (const int error = sync_long_ranges(group); error != 0) return error;
+  if (const int error = sync_long_ranges(); error != 0) return error;
   build(group);
   Half& half = halves_[active_];
   std::byte* const area = place_.base + half.area;
@@ -277,32 +300,42 @@ void Journal::collect(const SyncRequest* group) noexcept {
   revoked_.clear();
   for (const SyncRequest* request = group; request != nullptr; request = request->next) {
     for (const MemoryRange range : request->ranges) {
-      if (is_long(range)) {
-        revoked_.push_back(offset_of(range.begin));
-        revoked_.push_back(offset_of(range.end));
-        continue;
-      }
-      for (std::uintptr_t line = range.begin; line < range.end; line += kLineSize)
-        lines_.push_back(offset_of(line));
+      if (!is_long(range)) add_lines(range);
     }
     for (const Change& change : request->changes) {
       const Offset word = offset_of(reinterpret_cast<std::uintptr_t>(change.word));
       lines_.push_back(word / kLineSize * kLineSize);
     }
   }
+  for (const SyncRequest* request = group; request != nullptr; request = request->next) {
+    for (const MemoryRange range : request->ranges) {
+      if (is_long(range)) collect_long(range);
+    }
+  }
   std::sort(lines_.begin(), lines_.end());
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
 }
 
-int Journal::sync_long_ranges(const SyncRequest* group) noexcept {
-  for (const SyncRequest* request = group; request != nullptr; request = request->next) {
-    for (const MemoryRange range : request->ranges) {
-      if (!is_long(range)) continue;
-      const std::uintptr_t begin = range.begin / kSyncPage * kSyncPage;
-      const std::size_t bytes = whole(range.end, kSyncPage) - begin;
-      if (const int error = device_.sync(reinterpret_cast<void*>(begin), bytes); error != 0)
-        return error;
-    }
+void Journal::add_lines(MemoryRange range) noexcept {
+  for (std::uintptr_t line = range.begin; line < range.end; line += kLineSize)
+    lines_.push_back(offset_of(line));
+}
+
+/// In the batch a range costs no sync of its own. But a batch that took much of a half would have
+/// the other one drained all the time. The lines that must be in the batch have been collected.
+void Journal::collect_long(MemoryRange range) noexcept {
+  const std::size_t lines = lines_.size() + (range.end - range.begin) / kLineSize;
+  const bool small = bytes_of(lines, kMaxBatchRevoked) <= halves_[active_].bytes / kBatchesInHalf;
+  if (small && lines <= kMaxBatchLines) return add_lines(range);
+  revoked_.push_back(offset_of(range.begin));
+  revoked_.push_back(offset_of(range.end));
+}
+
+int Journal::sync_long_ranges() noexcept {
+  for (std::size_t i = 0; i < revoked_.size(); i += 2) {
+    const Offset begin = revoked_[i] / kSyncPage * kSyncPage;
+    const std::size_t bytes = whole(revoked_[i + 1], kSyncPage) - begin;
+    if (const int error = device_.sync(place_.base + begin, bytes); error != 0) return error;
   }
   return 0;
 }

@@ -10,8 +10,10 @@
 //   J3. The stores of a commit are in the batch, and are made in memory after the batch is durable.
 //       So the file cannot hold them without what the batch holds besides, though the kernel may
 //       write any page back at any moment.
-//   J4. A range longer than kLongRange is synced in place, before the batch that names it: what
-//       earlier batches say of these lines is void (they are *revoked*).
+//   J4. A range longer than kLongRange is in the batch like others if that leaves it small. Else it
+//   is
+//       synced in place, before the batch that names it: what earlier batches say of these lines is
+//       void (they are *revoked*).
 //   J5. The area is two halves, of which one is filled at a time. When it is full, it is drained:
 //       all that it holds is synced in its place, then it gets a new epoch, durably. Only then it
 //       is free, and is filled again: replaying some batches without later ones would make lines
@@ -19,6 +21,8 @@
 //   J6. Halves are filled in turns, and each is free before it is filled. So at any moment the
 //       batches of the half that is not being filled are all older than those of the other one, and
 //       are complete; or it has none.
+//   J7. The journal moves to another area when it is empty: the other one is made empty, durably,
+//       and then it is named, durably (JournalPlace::root). So what is named is always right.
 //
 // An epoch is a random number, so that bytes of a user's value, which lie in the journal too, are
 // never taken for a batch. Each opening durably begins a new epoch in both halves before the
@@ -57,7 +61,7 @@
 
 namespace perdix::detail::pm {
 
-/// Ranges of more bytes are synced in their own place.
+/// Ranges of more bytes may be synced in their own place.
 inline constexpr std::size_t kLongRange = 4096 + kLineSize;
 
 /// The most ranges that a batch revokes, and the most lines that it has. One request and the ranges
@@ -88,6 +92,10 @@ struct JournalPlace {
   Offset first_line;    ///< lines before this one are never journaled
   /// 1: as earlier releases have it. A Journal always has 2.
   unsigned halves = 2;
+  /// Of the word that names the area for whom has to find it, in no line that is journaled. 0:
+  /// none.
+  Offset root = 0;
+  std::uint64_t name = 0;  ///< of the area
 };
 
 class Journal {
@@ -99,6 +107,10 @@ class Journal {
 
   /// Makes the journal empty, durably: before the first append(). Returns 0 or an errno.
   int start() noexcept;
+
+  /// Drains the journal, then goes on in another area of the same pool, whose content is not
+  /// needed. Returns 0 or an errno.
+  int move(const JournalPlace& place) noexcept;
 
   /// Adds one batch with the ranges and the changes of all requests of a group, and makes it
   /// durable. If there is no room, goes on in the other half, and waits for it if it is not free.
@@ -128,6 +140,8 @@ class Journal {
   std::uint64_t& epoch_of(const Half& half) const noexcept {
     return *reinterpret_cast<std::uint64_t*>(place_.base + half.area);
   }
+  void use_area() noexcept;
+  int name_area() noexcept;
   int turn_over() noexcept;
   int make_free(Half& half) noexcept;
   int drain(Half& half, SyncDevice& device) noexcept;
@@ -138,7 +152,9 @@ class Journal {
   void for_each_batch(const Half& half, const Visit& visit) const;
   int renew(Half& half, SyncDevice& device) noexcept;
   void collect(const SyncRequest* group) noexcept;
-  int sync_long_ranges(const SyncRequest* group) noexcept;
+  void add_lines(MemoryRange range) noexcept;
+  void collect_long(MemoryRange range) noexcept;
+  int sync_long_ranges() noexcept;
   void build(const SyncRequest* group) noexcept;
   void overlay(const SyncRequest* group, std::byte* images) const noexcept;
   Offset offset_of(std::uintptr_t address) const noexcept {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -18,15 +19,19 @@ namespace {
 
 using util::eventually;
 
+constexpr std::uint64_t kLast = kData + 60 * kSyncPage;
+
 /// Fills the halves, a third of one at a time.
 class Filler {
  public:
   Filler(Disk& disk, PageSync& sync) : disk_(disk), sync_(sync) {}
 
-  /// Stores to a line that nothing else stores to, durably.
+  /// Stores to the first and the last line that are stored to, which nothing else does, durably.
   void store(std::uint64_t value) {
-    *disk_.word(kData) = value;
-    sync_.note(disk_.word(kData), 8);
+    for (const std::uint64_t line : {kData, kLast}) {
+      *disk_.word(line) = value;
+      sync_.note(disk_.word(line), 8);
+    }
     sync_.sync();
   }
   void fill_third() {
@@ -209,6 +214,7 @@ TEST(JournalHalves, ThreadsThatWaitForAHalfSeeThatItsDrainFailed) {
   PageSync sync(nullptr, &disk);
   use_journal(sync, disk, &beside);
   Filler filler(disk, sync);
+  const std::uint64_t first = epoch(disk, 0);
   beside.shut();
   std::jthread writer([&] {
     for (int i = 0; i < 9; ++i) filler.fill_third();
@@ -218,6 +224,7 @@ TEST(JournalHalves, ThreadsThatWaitForAHalfSeeThatItsDrainFailed) {
   beside.open();
   writer.join();
   EXPECT_EQ(sync.error(), EIO);
+  EXPECT_EQ(epoch(disk, 0), first) << "no other sync makes good for it";
 }
 
 /// A background that can't reach the pages leaves them to the writers.
@@ -236,6 +243,7 @@ TEST(JournalHalves, WritersDrainWhatTheBackgroundCanNot) {
   sync.checkpoint();
   disk.restart();
   EXPECT_EQ(*disk.word(kData), 5u);
+  EXPECT_EQ(*disk.word(kLast), 5u);
 }
 
 /// Batches behind one that is damaged mean nothing, in the other half, too.
@@ -250,6 +258,43 @@ TEST(JournalHalves, ADamagedHalfEndsTheOtherOne) {
   *disk.word(kArea + kSyncPage + kSectorBytes + 4096) ^= 1;
   replay(disk);
   EXPECT_EQ(*disk.word(kData), 1u);
+}
+
+/// Where the journal is after a crash says its root.
+TEST(JournalHalves, ACrashWhileItMovesLeavesItInOnePlace) {
+  constexpr std::uint64_t kOther = kArea + 2 * kAreaBytes, kRoot = kArea + 8, kName = 77;
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+    Disk disk;
+    disk.random = util::Random(seed);
+    PageSync sync(nullptr, &disk);
+    JournalPlace first = disk.place();
+    first.root = kRoot;
+    JournalPlace other = first;
+    other.area = kOther;
+    other.name = kName;
+    sync.use_journal(first);
+    sync.start_journal();
+    Filler filler(disk, sync);
+    filler.store(1);
+    // What a user may have stored where the journal goes: a copy of it.
+    std::memcpy(disk.word(kOther), disk.word(kArea), kAreaBytes);
+    disk.sync(disk.word(kOther), kAreaBytes);
+    filler.turn_over();
+    filler.store(2);
+    // Both halves in place and emptied, those of the other area, the name; or behind all that.
+    disk.crash_at = disk.syncs + 1 + seed % 8;
+    sync.move_journal(other);
+    if (!disk.crashed) filler.store(3);
+    const std::uint64_t expected = disk.crashed ? 2 : 3;
+    disk.crashed = true;
+    disk.restart();
+    const JournalPlace named = *disk.word(kRoot) == kName ? other : first;
+    Replay replay(named, kSize, "test");
+    replay.apply();
+    replay.finish(disk);
+    EXPECT_GE(*disk.word(kData), expected) << seed;
+    EXPECT_LE(*disk.word(kData), 3u) << seed;
+  }
 }
 
 /// Earlier releases have one area, whose batches are numbered from 0.

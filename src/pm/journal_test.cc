@@ -75,7 +75,8 @@ class Lines {
 
   void long_store() {
     const std::uint64_t first = any_line();
-    const std::uint64_t lines = 70 + random_.below(30);
+    // In place, or in a batch.
+    const std::uint64_t lines = (random_.one_in(8) ? 700 : 70) + random_.below(30);
     for (std::uint64_t i = 0; i < lines; ++i) store(first + i * kLineSize, false);
     note(first, lines * kLineSize);
   }
@@ -395,7 +396,7 @@ TEST(Journal, ABlankAreaIsEmpty) {
 /// Long values are synced in their place: what earlier batches say of it is not replayed over them,
 /// what later ones say is.
 TEST(Journal, EarlierBatchesDoNotOverwriteALongStore) {
-  constexpr std::uint64_t kBytes = 2 * kSyncPage, kLong = 0x5a5a5a5a5a5a5a5a;
+  constexpr std::uint64_t kBytes = 16 * kSyncPage, kLong = 0x5a5a5a5a5a5a5a5a;
   for (const std::uint64_t later : {std::uint64_t{0}, std::uint64_t{7}}) {
     Disk disk;
     PageSync sync(nullptr, &disk);
@@ -415,6 +416,24 @@ TEST(Journal, EarlierBatchesDoNotOverwriteALongStore) {
     EXPECT_EQ(*disk.word(kData + kLineSize), later != 0 ? later : kLong);
     EXPECT_EQ(*disk.word(kData + kBytes - 8), kLong);
   }
+}
+
+TEST(Journal, LongRangesOfAGroupShareItsSync) {
+  constexpr std::uint64_t kBytes = 5000 / kLineSize * kLineSize;
+  static_assert(kBytes > kLongRange);
+  Disk disk;
+  PageSync sync(nullptr, &disk);
+  use_journal(sync, disk);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    std::memset(disk.word(kData + 2 * i * kBytes), 0x5a, kBytes);
+    sync.note(disk.word(kData + 2 * i * kBytes), kBytes);
+  }
+  sync.sync();
+  EXPECT_EQ(disk.syncs, 1u);
+  disk.restart();
+  replay(disk);
+  for (std::uint64_t i = 0; i < 4; ++i)
+    EXPECT_EQ(*disk.word(kData + 2 * i * kBytes + kBytes - 8), 0x5a5a5a5a5a5a5a5a);
 }
 
 TEST(Journal, RefusesABatchThatNoPoolWrites) {

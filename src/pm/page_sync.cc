@@ -291,6 +291,10 @@ void PageSync::checkpoint() noexcept {
   sync_alone([&] { return journal_->checkpoint(); });
 }
 
+void PageSync::move_journal(const JournalPlace& place) noexcept {
+  sync_alone([&] { return journal_->move(place); });
+}
+
 void PageSync::end_background() noexcept {
   if (!journal_.has_value()) return;
   journal_->end_background();

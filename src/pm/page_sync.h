@@ -98,6 +98,9 @@ class PageSync {
   /// any more. Does nothing without a journal.
   void checkpoint() noexcept;
 
+  /// Goes on with the journal in another area, which the caller gives. As Journal::move().
+  void move_journal(const JournalPlace& place) noexcept;
+
   /// Ends the journal's background thread, and its use of the pool: before the pool is unmapped.
   /// Called while no other thread syncs. All other calls go on as ever.
   void end_background() noexcept;

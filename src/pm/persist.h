@@ -144,6 +144,11 @@ class Persister {
     if (pages_ != nullptr) pages_->checkpoint();
   }
 
+  /// As PageSync has it. Where commits_as_one().
+  void move_journal(const JournalPlace& place, Site site = Site::current()) const {
+    if (on_fence(site)) pages_->move_journal(place);
+  }
+
   /// As PageSync has it: before the pool is unmapped.
   void end_background() const noexcept {
     if (pages_ != nullptr) pages_->end_background();

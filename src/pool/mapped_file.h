@@ -67,8 +67,13 @@ class MappedFile {
   /// relies on has been found sound.
   std::unique_ptr<pm::Replay> replay_journal(const Superblock& before);
 
-  /// Called at most once.
+  /// In the pool's first MiB. Called at most once.
   void use_journal();
+
+  /// The journal goes on in another area, which is the caller's to give. `fresh`: it has not been
+  /// one before.
+  void move_journal(pm::FileRange area, bool fresh);
+  std::uint64_t journal_size() const noexcept { return journal_size_; }
 
   bool has_holes() const noexcept { return sparse_; }
 
@@ -147,7 +152,7 @@ class MappedFile {
  private:
   void map(std::uint64_t size, const PoolOptions& options, std::uint64_t fixed, std::uint64_t seed);
   void choose_domain(Durability requested, DomainChoice choice);
-  pm::JournalPlace journal_place(unsigned halves) const;
+  pm::JournalPlace journal_place(pm::FileRange area, unsigned halves) const;
   void stop_reaching_file();
   template <class Use>
   void unless_file_is_lost(Use use);
@@ -166,8 +171,9 @@ class MappedFile {
   Durability requested_ = Durability::automatic;
   std::byte* base_ = nullptr;
   std::uint64_t requested_max_size_ = 0;
-  std::uint64_t max_size_ = 0;  // less, if the process had not as many addresses
-  bool sparse_ = false;         // free chunks may be holes of the file
+  std::uint64_t max_size_ = 0;      // less, if the process had not as many addresses
+  std::uint64_t journal_size_ = 0;  // 0: none
+  bool sparse_ = false;             // free chunks may be holes of the file
   std::atomic<std::uint64_t> size_{0};
 };
 

@@ -359,12 +359,11 @@ BUGS = [
         "    const std::size_t bytes = last + ({planted} ? 0 : kSyncPage) - pages[i];\n",
         JOURNAL_UNIT,
     ),
-    swap_part(
+    Bug(
         "journal: a replay takes the newer half for the older one",
         JOURNAL,
-        "return a.first() < b.first()",
-        "<",
-        ">",
+        "{ return a.first() < b.first(); }",
+        "{ return a.first() < b.first() != {planted}; }",
         JOURNAL_UNIT,
     ),
     drop(
@@ -378,6 +377,33 @@ BUGS = [
         JOURNAL,
         "lines_.erase(lines_.lower_bound(",
         JOURNAL_UNIT,
+    ),
+    Bug(
+        "journal: a new area is named before it is empty",
+        JOURNAL,
+        "  sequence_ = 0;\n  for (Half& half : halves_) {\n",
+        "  sequence_ = 0;\n  if ({planted}) name_area();\n  for (Half& half : halves_) {\n",
+        JOURNAL_UNIT,
+    ),
+    Bug(
+        "journal: it moves before what it holds is in its place",
+        JOURNAL,
+        "  if (const int error = checkpoint(); error != 0) return error;\n  place_ = place;\n",
+        "  place_ = place;\n",
+        JOURNAL_UNIT,
+    ),
+    drop(
+        "journal: ranges that are too long for a batch are not synced",
+        JOURNAL,
+        "device_.sync(place_.base + begin, bytes)",
+        JOURNAL_UNIT,
+        after="int Journal::sync_long_ranges(",
+    ),
+    drop(
+        "journal: the block of a journal that is replaced is not freed",
+        POOL_CORE,
+        "if (!fits && old != pm::kNull) session.free(old)",
+        POOL_JOURNAL_UNIT,
     ),
     swap_part(
         "journal: a verification writes halves to a pool of an earlier release",
