@@ -58,6 +58,13 @@ struct PoolOptions {
   /// must outlive the pool, which closes with its last copy and index. An index whose plug-in is
   /// not among them can't be opened, checked as a whole, or dropped; nothing else changes.
   std::vector<const tips::Plugin*> plugins{};
+  /// Bytes of the journal of a pool that is `power` on an ordinary file, from 640 KiB to 255 MiB; a
+  /// block of the pool. 0: what was asked for last; if nothing was, an eighth of the pool's size at
+  /// this opening, at most 64 MiB, if it has 32 MiB or more and may become four times as large;
+  /// else 640 KiB. Half of it is filled while what the other half holds is written to its place: so
+  /// it is worth more to random writes, whose pages are then written once for many of them. Its
+  /// first opening writes all of it. If there is no space for it, the journal stays as it is.
+  std::uint64_t journal_size = 0;
 };
 
 /// The name, the engine and the types of an index.
@@ -101,6 +108,8 @@ struct PoolInfo {
   bool may_copy_on_write = false;
   /// The file lies in memory (tmpfs), so that it ends with the machine, whatever its durability.
   bool in_memory = false;
+  /// Bytes of the journal; 0 if the pool is opened without one.
+  std::uint64_t journal_size = 0;
   /// Indexes that are gone but still occupy space.
   std::vector<UnfinishedDrop> unfinished_drops;
 };

@@ -138,6 +138,8 @@ CheckReport check_pool(detail::pool::PoolCore& core) {
   CheckReport report;
   core.allocator().check(report);
   std::vector<detail::pm::Offset> reached;
+  if (const detail::pm::Offset block = core.journal_block(); block != detail::pm::kNull)
+    reached.push_back(block);
   for (const IndexInfo& info : core.indexes()) check_index(core, info, report, reached);
   const std::vector<UnfinishedDrop> unfinished = core.unfinished_drops();
   if (report.ok())

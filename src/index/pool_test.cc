@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -281,6 +282,17 @@ TEST(Pool, ThatWasMovedFromSaysSo) {
 }
 
 // In a child: what goes wrong ends the process.
+TEST(Pool, CountsTheJournalAmongItsBlocks) {
+  const TempDirectory directory;
+  PoolOptions options;
+  options.durability = Durability::power;
+  options.journal_size = std::uint64_t{2} << 20;
+  const auto pool = Pool::create(directory.file("test.pool"), options);
+  SpTree<std::uint64_t, std::uint64_t>(pool, "a").put(1, 2);
+  EXPECT_EQ(pool.info().journal_size, options.journal_size);
+  EXPECT_EQ(pool.check().problems, std::vector<std::string>{});
+}
+
 TEST(Pool, IsWholeWhenAThreadWasCancelledInItsCalls) {
   const TempDirectory directory;
   const auto path = directory.file("pool");

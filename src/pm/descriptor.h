@@ -50,6 +50,11 @@ class Descriptor {
   /// Whether the descriptor is open and leads to the same file as at first. Async-signal-safe.
   bool is_ours() const noexcept;
 
+  /// Whether both led to the same file when they were opened.
+  bool is_same_file(const Descriptor& other) const noexcept {
+    return number_ >= 0 && other.number_ >= 0 && device_ == other.device_ && inode_ == other.inode_;
+  }
+
   /// Closes the descriptor if it is ours, and becomes none. Async-signal-safe.
   void close() noexcept;
 

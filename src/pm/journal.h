@@ -10,23 +10,38 @@
 //   J3. The stores of a commit are in the batch, and are made in memory after the batch is durable.
 //       So the file cannot hold them without what the batch holds besides, though the kernel may
 //       write any page back at any moment.
-//   J4. A range longer than kLongRange is synced in place, before the batch that names it: what
-//       earlier batches say of these lines is void (they are *revoked*).
-//   J5. A checkpoint first syncs in its place all that the journal holds, then begins a new epoch,
-//       durably. Only then are batches overwritten, since replaying some batches without the later
-//       ones would make lines older. Batches of other epochs mean nothing.
+//   J4. A range longer than kLongRange is in the batch like others if that leaves it small. Else it
+//   is
+//       synced in place, before the batch that names it: what earlier batches say of these lines is
+//       void (they are *revoked*).
+//   J5. The area is two halves, of which one is filled at a time. When it is full, it is drained:
+//       all that it holds is synced in its place, then it gets a new epoch, durably. Only then it
+//       is free, and is filled again: replaying some batches without later ones would make lines
+//       older. Batches of other epochs mean nothing.
+//   J6. Halves are filled in turns, and each is free before it is filled. So at any moment the
+//       batches of the half that is not being filled are all older than those of the other one, and
+//       are complete; or it has none.
+//   J7. The journal moves to another area when it is empty: the other one is made empty, durably,
+//       and then it is named, durably (JournalPlace::root). So what is named is always right.
 //
 // An epoch is a random number, so that bytes of a user's value, which lie in the journal too, are
-// never taken for a batch. Each opening durably begins a new epoch before the superblock says that
-// the journal counts. What earlier runs left in the journal then means nothing, whether it is whole
-// or cut off.
+// never taken for a batch. Each opening durably begins a new epoch in both halves before the
+// superblock says that the journal counts. What earlier runs left in the journal then means
+// nothing, whether it is whole or cut off.
 //
 // What a crash leaves of a line is then what the last whole batch says of it, or what the kernel
 // has written back, if there is none: never less than what was durable, and otherwise any prefix of
 // the stores made to it, as everywhere in perdix (pm/persist.h).
 //
-// The layout: a page that holds only the epoch, then batches, each beginning at a sector:
-// BatchHeader, the offsets of the lines, the revoked ranges, the lines.
+// The layout of a half: a page that holds only the epoch, then batches, each beginning at a sector:
+// BatchHeader, the offsets of the lines, the revoked ranges, the lines. Sequence numbers go on from
+// one half to the other, which tells the older one. Earlier releases had one area of this form,
+// whose sequence began at 0 (JournalPlace::halves).
+//
+// A full half is drained by a thread of its own (pm/drainer.h) through a device of its own, while
+// the other one is filled; a thread that needs the half before waits for it. Without such a thread,
+// the thread that needs the half drains it. If draining fails, the half stays as it is: nothing
+// that was durable is lost, and the error is that of the next append().
 //
 // Not thread-safe: PageSync has one thread at a time call it.
 #pragma once
@@ -38,6 +53,7 @@
 #include <string>
 #include <vector>
 
+#include "pm/drainer.h"
 #include "pm/file.h"
 #include "pm/offset.h"
 #include "pm/sync_device.h"
@@ -45,7 +61,7 @@
 
 namespace perdix::detail::pm {
 
-/// Ranges of more bytes are synced in their own place.
+/// Ranges of more bytes may be synced in their own place.
 inline constexpr std::size_t kLongRange = 4096 + kLineSize;
 
 /// The most ranges that a batch revokes, and the most lines that it has. One request and the ranges
@@ -74,29 +90,71 @@ struct JournalPlace {
   Offset area;          ///< page-aligned
   std::uint64_t bytes;  ///< of the area
   Offset first_line;    ///< lines before this one are never journaled
+  /// 1: as earlier releases have it. A Journal always has 2.
+  unsigned halves = 2;
+  /// Of the word that names the area for whom has to find it, in no line that is journaled. 0:
+  /// none.
+  Offset root = 0;
+  std::uint64_t name = 0;  ///< of the area
 };
 
 class Journal {
  public:
-  /// `device` must outlive this. What the journal contains must not be needed any more: it was
-  /// replayed, or the pool was closed.
-  Journal(const JournalPlace& place, SyncDevice& device);
+  /// Devices must outlive this. What the journal contains must not be needed any more: it was
+  /// replayed, or the pool was closed. `background` syncs beside `device`, and reports every error
+  /// of the file by itself; null: halves are drained by the threads that need them.
+  Journal(const JournalPlace& place, SyncDevice& device, SyncDevice* background = nullptr);
 
   /// Makes the journal empty, durably: before the first append(). Returns 0 or an errno.
   int start() noexcept;
 
+  /// Drains the journal, then goes on in another area of the same pool, whose content is not
+  /// needed. Returns 0 or an errno.
+  int move(const JournalPlace& place) noexcept;
+
   /// Adds one batch with the ranges and the changes of all requests of a group, and makes it
-  /// durable. Takes a checkpoint first if there is no room. Does not make the changes in memory
-  /// (J3). Takes no memory. Returns 0 or an errno.
+  /// durable. If there is no room, goes on in the other half, and waits for it if it is not free.
+  /// Does not make the changes in memory (J3). Takes no memory that it needs. Returns 0 or an
+  /// errno, also of a drain that has failed since the last call.
   int append(const SyncRequest* group) noexcept;
 
-  /// Makes the journal's lines durable in place, then empties the journal durably. Returns 0 or an
-  /// errno.
+  /// Drains both halves. Returns 0 or an errno.
   int checkpoint() noexcept;
 
+  /// Ends the background thread, once it has drained what it drains now.
+  void end_background() noexcept { drainer_.end(); }
+
+  /// Makes the background thread end early: what it drains is not needed any more.
+  void give_up_background() noexcept { drainer_.give_up(); }
+
  private:
+  struct Half {
+    Offset area = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t epoch = 0;
+    std::uint64_t position = kSyncPage;  // in the area: where the next batch begins
+
+    bool empty() const noexcept { return position == kSyncPage; }
+  };
+
+  std::uint64_t& epoch_of(const Half& half) const noexcept {
+    return *reinterpret_cast<std::uint64_t*>(place_.base + half.area);
+  }
+  void use_area() noexcept;
+  int name_area() noexcept;
+  int turn_over() noexcept;
+  int make_free(Half& half) noexcept;
+  int drain(Half& half, SyncDevice& device) noexcept;
+  int sync_homes(const Half& half, SyncDevice& device) const noexcept;
+  int sync_homes_of_each_batch(const Half& half, SyncDevice& device) const noexcept;
+  std::vector<Offset> pages_of(const Half& half) const;
+  template <class Visit>
+  void for_each_batch(const Half& half, const Visit& visit) const;
+  int renew(Half& half, SyncDevice& device) noexcept;
   void collect(const SyncRequest* group) noexcept;
-  int sync_long_ranges(const SyncRequest* group) noexcept;
+  void add_lines(MemoryRange range) noexcept;
+  void collect_long(MemoryRange range) noexcept;
+  int sync_long_ranges() noexcept;
   void build(const SyncRequest* group) noexcept;
   void overlay(const SyncRequest* group, std::byte* images) const noexcept;
   Offset offset_of(std::uintptr_t address) const noexcept {
@@ -105,14 +163,13 @@ class Journal {
 
   JournalPlace place_;
   SyncDevice& device_;
-  std::uint64_t epoch_ = 0;
-  std::uint64_t position_ = 0;  // in the area: where the next batch begins
+  std::array<Half, 2> halves_;
+  unsigned active_ = 0;         // the half that is being filled
   std::uint64_t sequence_ = 0;  // of the next batch
-  Offset begin_ = ~Offset{0};   // all lines since the last checkpoint lie from here
-  Offset end_ = 0;              // to here
   std::vector<Offset> lines_;   // of the batch that is being made; never exceeds its capacity
   std::vector<std::uint64_t> revoked_;  // begin and end of each range, in turns; the same
   std::vector<std::byte> batch_;        // the batch that is being made
+  Drainer drainer_;                     // last: its thread uses the half that is not active
 };
 
 /// Restores a pool to its state when the last batch became durable, before anything else reads

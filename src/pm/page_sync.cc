@@ -291,9 +291,22 @@ void PageSync::checkpoint() noexcept {
   sync_alone([&] { return journal_->checkpoint(); });
 }
 
+void PageSync::move_journal(const JournalPlace& place) noexcept {
+  sync_alone([&] { return journal_->move(place); });
+}
+
+void PageSync::end_background() noexcept {
+  if (!journal_.has_value()) return;
+  journal_->end_background();
+}
+
 /// The one place where a failed sync is noticed. noexcept: a process that can't keep its stores
 /// from the file ends here, as in a crash.
 void PageSync::fail(int error) noexcept {
+  if (journal_.has_value()) {
+    journal_->give_up_background();
+    journal_->end_background();  // invariant 3
+  }
   if (on_failure_) on_failure_();
   error_.store(error, std::memory_order_release);
 }

@@ -18,12 +18,15 @@
 //
 // A failed sync is sticky: after one it is unknown what is on the disk (the kernel may have marked
 // pages clean that it could not write). Invariants:
-//   1. One sync runs at a time. The kernel reports an error once for an open file, to the sync that
-//      asks first: a second sync at the same time would be told that its pages are on the disk,
-//      though they were lost too.
+//   1. One sync runs at a time, on the device of this. The kernel reports an error once for an open
+//      file description, to the sync that asks first: a second sync at the same time would be told
+//      that its pages are on the disk, though they were lost too. The journal's background thread
+//      has a device of its own, with a description of its own, which is told of every error, too.
 //   2. on_failure() is called once, by the thread whose sync failed, before that thread, or any
 //      other whose request was not served, continues. So its effects precede all stores that a
-//      thread makes behind such a fence, and the stores of commits that are not durable.
+//      thread makes behind such a fence, and the stores of commits that are not durable. An error
+//      of the background thread is that of the next sync: until then nothing is lost, since the
+//      half of the journal stays that it should have freed.
 //   3. After it nothing is synced any more.
 //
 // Thread-safe, except use_journal().
@@ -83,14 +86,24 @@ class PageSync {
   void sync_file(File& file);
 
   /// From now on syncs go to the journal. Called while no other thread syncs, and followed by
-  /// start_journal() before the superblock says that the journal counts.
-  void use_journal(const JournalPlace& place) { journal_.emplace(place, device_); }
+  /// start_journal() before the superblock says that the journal counts. `background`: as Journal
+  /// has it; must outlive this, or end_background().
+  void use_journal(const JournalPlace& place, SyncDevice* background = nullptr) {
+    journal_.emplace(place, device_, background);
+  }
   /// Makes the journal empty, durably. See use_journal().
   void start_journal() noexcept;
 
   /// Makes all that is in the journal durable in its own place, so that the journal is not needed
   /// any more. Does nothing without a journal.
   void checkpoint() noexcept;
+
+  /// Goes on with the journal in another area, which the caller gives. As Journal::move().
+  void move_journal(const JournalPlace& place) noexcept;
+
+  /// Ends the journal's background thread, and its use of the pool: before the pool is unmapped.
+  /// Called while no other thread syncs. All other calls go on as ever.
+  void end_background() noexcept;
 
   /// Whether a commit is one sync, so that its stores are atomic.
   bool journals() const noexcept { return journal_.has_value(); }

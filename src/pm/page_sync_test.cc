@@ -19,7 +19,7 @@ namespace perdix::detail::pm {
 namespace {
 
 constexpr std::uint64_t kDiskPages = 256;
-constexpr std::uint64_t kJournalPages = 128;  // the first of them
+constexpr std::uint64_t kJournalPages = 160;  // the first of them
 
 struct alignas(kSyncPage) DiskPage {
   std::array<std::uint64_t, kSyncPage / 8> words;

@@ -132,15 +132,26 @@ class Persister {
 
   /// In the page_cache domain: from now on what is fenced goes to the journal, which is empty, and
   /// back into its place by checkpoint(). Called while no other thread uses this, before the
-  /// superblock says that the journal counts.
-  void use_journal(const JournalPlace& place, Site site = Site::current()) const {
+  /// superblock says that the journal counts. `background`: as Journal has it.
+  void use_journal(const JournalPlace& place, SyncDevice* background,
+                   Site site = Site::current()) const {
     if (pages_ == nullptr) return;
-    pages_->use_journal(place);
+    pages_->use_journal(place, background);
     if (!on_fence(site)) return;
     pages_->start_journal();
   }
   void checkpoint() const {
     if (pages_ != nullptr) pages_->checkpoint();
+  }
+
+  /// As PageSync has it. Where commits_as_one().
+  void move_journal(const JournalPlace& place, Site site = Site::current()) const {
+    if (on_fence(site)) pages_->move_journal(place);
+  }
+
+  /// As PageSync has it: before the pool is unmapped.
+  void end_background() const noexcept {
+    if (pages_ != nullptr) pages_->end_background();
   }
 
   /// Stores an aligned word of 1, 2, 4 or 8 bytes atomically (release). Not durable before a flush

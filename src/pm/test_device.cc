@@ -14,8 +14,10 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "util/random.h"
 
@@ -25,14 +27,18 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kSector = 512;
 
+/// The two open file descriptions by which a pool syncs: that of its descriptor and its mapping,
+/// and that of its second mapping (pm/second_mapping.h), whose pages have no access.
+enum Description { kFirst, kSecond };
+
 struct State {
   std::mutex mutex;
   std::filesystem::path path;
   int cache = -1;  // a descriptor of the file
   struct stat status {};
   std::vector<char> device;
-  std::vector<bool> lost;  // by page: clean in the cache, and not on the device
-  std::uintptr_t base = 0;
+  std::vector<bool> lost;   // by page: clean in the cache, and not on the device
+  bool unreported[2] = {};  // an error, to each description
   std::size_t fail_at = 0;
   bool for_ever = false;
   std::size_t syncs = 0;
@@ -48,17 +54,25 @@ State& state() {
   return instance;
 }
 
-/// Where the file is mapped from its first byte on; 0 if it is not.
-std::uintptr_t find_mapping(const std::string& path) {
+/// Where in the file an address lies, and by which description it is mapped; nothing if it is not.
+struct MappedAt {
+  std::size_t offset;
+  Description by;
+};
+
+std::optional<MappedAt> find_mapping(const std::string& path, std::uintptr_t at) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0;
+    std::uintptr_t begin = 0, end = 0;
     std::uint64_t offset = 0;
-    const char* format = "%" SCNxPTR "-%*x %*s %" SCNx64;
+    char access = 0;
+    const char* format = "%" SCNxPTR "-%" SCNxPTR " %c%*s %" SCNx64;
     if (line.find(path) == std::string::npos) continue;
-    if (std::sscanf(line.c_str(), format, &begin, &offset) == 2) return begin - offset;
+    if (std::sscanf(line.c_str(), format, &begin, &end, &access, &offset) != 4) continue;
+    if (begin <= at && at < end)
+      return MappedAt{at - begin + offset, access == '-' ? kSecond : kFirst};
   }
-  return 0;
+  return std::nullopt;
 }
 
 void write_file(const std::filesystem::path& path, const std::vector<char>& bytes) {
@@ -85,16 +99,18 @@ void crash(State& s) {
   s.crashed = true;
 }
 
+/// Whether the sync loses its pages.
 bool due(State& s) {
   ++s.syncs;
   const bool fails =
       s.fail_at != 0 && (s.syncs == s.fail_at || (s.for_ever && s.syncs > s.fail_at));
   s.failed += fails ? 1 : 0;
+  if (fails) s.unreported[kFirst] = s.unreported[kSecond] = true;
   return fails;
 }
 
-/// Syncs [begin, end) of the file, or loses it.
-int sync(State& s, std::size_t begin, std::size_t end) {
+/// Syncs [begin, end) of the file, or loses it. Each description is told once of an error.
+int sync(State& s, Description by, std::size_t begin, std::size_t end) {
   struct stat now {};
   ::fstat(s.cache, &now);
   s.device.resize(static_cast<std::size_t>(now.st_size));
@@ -110,7 +126,7 @@ int sync(State& s, std::size_t begin, std::size_t end) {
     else if (!s.lost[at / kPage])
       std::copy(page, page + kPage, s.device.begin() + static_cast<std::ptrdiff_t>(at));
   }
-  if (!fails) return 0;
+  if (!std::exchange(s.unreported[by], false)) return 0;
   errno = EIO;
   return -1;
 }
@@ -141,7 +157,6 @@ void Device::attach(const std::filesystem::path& path) {
   in.read(s.device.data(), static_cast<std::streamsize>(s.device.size()));
   s.lost.assign(s.device.size() / kPage, false);
   s.path = path;
-  s.base = 0;
   s.cache = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (s.cache < 0 || ::fstat(s.cache, &s.status) != 0)
     throw std::runtime_error("can't attach " + path.string());
@@ -161,7 +176,7 @@ void Device::fail(std::size_t n, bool for_ever) {
   s.for_ever = for_ever;
   s.syncs = s.failed = s.crash_at = 0;
   s.crashed = false;
-  s.base = 0;
+  for (bool& error : s.unreported) error = false;
 }
 
 void Device::crash_at(std::size_t n, const std::filesystem::path& image, std::uint64_t seed) {
@@ -202,8 +217,8 @@ extern "C" int msync(void* address, std::size_t n, int flags) {
   const std::lock_guard lock(s.mutex);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (s.cache >= 0) {
-    if (s.base == 0) s.base = find_mapping(s.path.string());
-    if (s.base != 0) return sync(s, at - s.base, at - s.base + n);
+    if (const std::optional<MappedAt> place = find_mapping(s.path.string(), at))
+      return sync(s, place->by, place->offset, place->offset + n);
   }
   return static_cast<int>(::syscall(SYS_msync, address, n, flags));
 }
@@ -212,7 +227,7 @@ extern "C" int fsync(int fd) {
   using namespace perdix::testing_files;
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  if (is_attached(s, fd)) return sync(s, 0, SIZE_MAX);
+  if (is_attached(s, fd)) return sync(s, kFirst, 0, SIZE_MAX);
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 

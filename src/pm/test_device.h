@@ -4,7 +4,8 @@
 // A sync copies pages from the file, which is the cache, to the device. One that fails copies
 // nothing, and from then on the pages that it was for count as clean, as with most file systems:
 // no later sync writes them. So the cache shows them until it is told to forget what is clean, and
-// then they are as the device has them.
+// then they are as the device has them. The error is reported once to each of the two open file
+// descriptions by which a pool syncs: at once to that of the sync, to the other at its next one.
 //
 // There is one device at a time. Thread-safe, but for attach() and detach().
 #pragma once

@@ -5,6 +5,7 @@
 //    4 KiB  superblock, copy 1
 //    8 KiB  owner block                 (pid of the process that has the pool open; a hint)
 //   64 KiB  directory                   (kDirectoryEntries entries of 256 bytes)
+//  320 KiB  journal entry               (64 bytes)
 //  384 KiB  journal                     (640 KiB, pm/journal.h; used in the page_cache domain)
 //    1 MiB  the allocator's header, then its chunks (alloc/layout.h)
 //
@@ -28,7 +29,11 @@ inline constexpr pm::Offset kSuperblockOffset[2] = {0, kBlockSize};
 inline constexpr pm::Offset kOwnerOffset = 2 * kBlockSize;
 inline constexpr pm::Offset kDirectoryOffset = 64 * 1024;
 inline constexpr std::size_t kDirectoryEntries = 1024;
+inline constexpr pm::Offset kJournalEntryOffset = 320 * 1024;
 inline constexpr pm::Offset kJournalOffset = 384 * 1024;
+/// Names the area of the journal (pool/journal_area.h): the second word of the first one, of which
+/// journals use only the first word of that page.
+inline constexpr pm::Offset kJournalRootOffset = kJournalOffset + 8;
 inline constexpr pm::Offset kPoolAreaSize = std::uint64_t{1} << 20;
 static_assert(kPoolAreaSize == alloc::kPoolArea);
 
@@ -47,7 +52,11 @@ inline constexpr std::uint64_t kFixedAddress = 2;
 /// A value may lie in the block of its key (index/common/codec.h). From the first opening on by a
 /// release that writes such blocks: one that does not know them would free a value by itself.
 inline constexpr std::uint64_t kPairBlocks = 4;
-inline constexpr std::uint64_t kKnownFeatures = kHasJournal | kFixedAddress | kPairBlocks;
+/// The journal has two halves, with kHasJournal only. Without it the journal is one area, as
+/// earlier releases write it.
+inline constexpr std::uint64_t kJournalHalves = 8;
+inline constexpr std::uint64_t kJournalFeatures = kHasJournal | kJournalHalves;
+inline constexpr std::uint64_t kKnownFeatures = kJournalFeatures | kFixedAddress | kPairBlocks;
 
 /// The unit of Superblock::address.
 inline constexpr std::uint64_t kAddressUnit = std::uint64_t{2} << 20;
@@ -117,6 +126,16 @@ struct OwnerBlock {
 };
 static_assert(sizeof(OwnerBlock) == 16);
 
+/// At kJournalEntryOffset: the block that the journal has if it has one. A commit of the allocator
+/// changes both words. Not read before the journal is replayed, which may hold it: an opening finds
+/// the journal by the word at kJournalRootOffset.
+struct JournalEntry {
+  std::uint64_t block;  // 0: none, the journal lies at kJournalOffset
+  std::uint64_t asked;  // PoolOptions::journal_size that was asked for last
+  std::uint64_t reserved[6];
+};
+static_assert(sizeof(JournalEntry) == pm::kLineSize);
+
 /// States of a directory entry. They differ in many bits, so that damage doesn't turn one into
 /// another.
 inline constexpr std::uint64_t kEntryFree = 0;
@@ -161,6 +180,7 @@ static_assert(offsetof(DirectoryEntry, state) / pm::kLineSize ==
               "one line, so that the order of their stores is enough");
 static_assert(offsetof(DirectoryEntry, state) % pm::kLineSize == 0, "nothing else is on the line");
 
-static_assert(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry) <= kJournalOffset);
+static_assert(kDirectoryOffset + kDirectoryEntries * sizeof(DirectoryEntry) <= kJournalEntryOffset);
+static_assert(kJournalEntryOffset + sizeof(JournalEntry) <= kJournalOffset);
 
 }  // namespace perdix::detail::pool

@@ -1,6 +1,7 @@
 #include "pool/mapped_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include <perdix/error.h>
 
 #include "alloc/layout.h"
+#include "pool/journal_area.h"
 #include "pool/placement.h"
 
 namespace perdix::detail::pool {
@@ -103,14 +105,45 @@ void MappedFile::stop_reaching_file() {
 
 std::unique_ptr<pm::Replay> MappedFile::replay_journal(const Superblock& before) {
   if (!unclean(before) || !has_journal(before)) return nullptr;
-  auto replay = std::make_unique<pm::Replay>(journal_place(), before.size, path().string());
+  pm::JournalPlace place = journal_place(kFirstJournal, 1);
+  if (has_halves(before)) {
+    const auto named = named_journal(*area<std::uint64_t>(kJournalRootOffset));
+    if (!named || named->end > before.size) {
+      throw Error(Errc::corrupt, fmt::format("pool '{}' does not say where its journal is; restore "
+                                             "the pool from a backup",
+                                             path().string()));
+    }
+    fill({&*named, 1});
+    place = journal_place(*named, 2);
+  }
+  auto replay = std::make_unique<pm::Replay>(place, before.size, path().string());
   if (sparse_) file_.fill_holes(replay->pages());
   replay->apply();
   return replay;
 }
 
-pm::JournalPlace MappedFile::journal_place() const {
-  return {base_, kJournalOffset, kPoolAreaSize - kJournalOffset, kDirectoryOffset};
+pm::JournalPlace MappedFile::journal_place(pm::FileRange area, unsigned halves) const {
+  return {base_,  area.begin,         area.end - area.begin, kDirectoryOffset,
+          halves, kJournalRootOffset, journal_name(area)};
+}
+
+void MappedFile::use_journal() {
+  if (pm_->domain() == pm::Domain::page_cache)
+    second_mapping_ = pm::SecondMapping::create(file_, base_);
+  pm_->use_journal(journal_place(kFirstJournal, 2), second_mapping_.get());
+  if (pm_->commits_as_one()) journal_size_ = kMinJournal;
+}
+
+void MappedFile::move_journal(pm::FileRange area, bool fresh) {
+  const std::uint64_t bytes = area.end - area.begin;
+  if (fresh) {
+    // All of it at once: a batch in space that was never written would cost its sync a change of
+    // the file system's own data.
+    std::memset(base_ + area.begin, 0, bytes);
+    pm_->sync_file(file_);
+  }
+  pm_->move_journal(journal_place(area, 2));
+  journal_size_ = bytes;
 }
 
 void MappedFile::fill(std::span<const pm::FileRange> used) {
@@ -146,9 +179,9 @@ void MappedFile::set_opened(Superblock& superblock) const {
   superblock.durability = static_cast<std::uint8_t>(decision_.durability);
   superblock.requested_durability = static_cast<std::uint8_t>(requested_);
   superblock.cleanness = static_cast<std::uint8_t>(Cleanness::unclean);
-  superblock.features &= ~kHasJournal;
+  superblock.features &= ~kJournalFeatures;
   superblock.features |= kPairBlocks;
-  if (pm_->commits_as_one()) superblock.features |= kHasJournal;
+  if (pm_->commits_as_one()) superblock.features |= kJournalFeatures;
 }
 
 void MappedFile::describe(PoolInfo& info) const {
@@ -158,6 +191,7 @@ void MappedFile::describe(PoolInfo& info) const {
   info.address = reinterpret_cast<std::uintptr_t>(base_);
   info.durability = decision_.durability;
   info.domain = to_string(decision_.domain);
+  info.journal_size = journal_size_;
   info.dax = mapping_->dax();
   info.in_memory = file_.is_ours() && file_.in_memory();
   info.may_copy_on_write = file_.is_ours() && file_.may_copy_on_write();
@@ -202,6 +236,11 @@ void MappedFile::sync_superblock() {
   if (!survives_power()) mapping_->sync(0, 2 * kBlockSize);
 }
 
+void MappedFile::end_threads() noexcept {
+  growth_.reset();
+  if (pm_) pm_->end_background();
+}
+
 void MappedFile::make_durable() {
   unless_file_is_lost([&] {
     if (!survives_power()) file_.sync();
@@ -210,6 +249,7 @@ void MappedFile::make_durable() {
 }
 
 void MappedFile::unmap() noexcept {
+  second_mapping_.reset();
   lost_pages_.reset();
   mapping_.reset();
 }

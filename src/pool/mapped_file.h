@@ -27,6 +27,7 @@
 #include "pm/no_fork.h"
 #include "pm/offset.h"
 #include "pm/persist.h"
+#include "pm/second_mapping.h"
 #include "pool/durability.h"
 #include "pool/file_lock.h"
 #include "pool/growth.h"
@@ -66,7 +67,13 @@ class MappedFile {
   /// relies on has been found sound.
   std::unique_ptr<pm::Replay> replay_journal(const Superblock& before);
 
-  void use_journal() { pm_->use_journal(journal_place()); }
+  /// In the pool's first MiB. Called at most once.
+  void use_journal();
+
+  /// The journal goes on in another area, which is the caller's to give. `fresh`: it has not been
+  /// one before.
+  void move_journal(pm::FileRange area, bool fresh);
+  std::uint64_t journal_size() const noexcept { return journal_size_; }
 
   bool has_holes() const noexcept { return sparse_; }
 
@@ -131,7 +138,8 @@ class MappedFile {
 
   // --- Closing ---
 
-  void end_growth() noexcept { growth_.reset(); }
+  /// Ends the threads that use the file.
+  void end_threads() noexcept;
 
   /// All that was stored is on the device, and the journal is empty.
   void make_durable();
@@ -144,7 +152,7 @@ class MappedFile {
  private:
   void map(std::uint64_t size, const PoolOptions& options, std::uint64_t fixed, std::uint64_t seed);
   void choose_domain(Durability requested, DomainChoice choice);
-  pm::JournalPlace journal_place() const;
+  pm::JournalPlace journal_place(pm::FileRange area, unsigned halves) const;
   void stop_reaching_file();
   template <class Use>
   void unless_file_is_lost(Use use);
@@ -154,7 +162,8 @@ class MappedFile {
   std::optional<FileLock> lock_;
   Origin origin_;
   std::optional<pm::Mapping> mapping_;
-  std::optional<LostPages> lost_pages_;  // as long as mapping_
+  std::optional<LostPages> lost_pages_;                // as long as mapping_
+  std::unique_ptr<pm::SecondMapping> second_mapping_;  // for pm_; null: there is none
   std::optional<pm::Persister> pm_;
   std::optional<Growth> growth_;
 
@@ -162,8 +171,9 @@ class MappedFile {
   Durability requested_ = Durability::automatic;
   std::byte* base_ = nullptr;
   std::uint64_t requested_max_size_ = 0;
-  std::uint64_t max_size_ = 0;  // less, if the process had not as many addresses
-  bool sparse_ = false;         // free chunks may be holes of the file
+  std::uint64_t max_size_ = 0;      // less, if the process had not as many addresses
+  std::uint64_t journal_size_ = 0;  // 0: none
+  bool sparse_ = false;             // free chunks may be holes of the file
   std::atomic<std::uint64_t> size_{0};
 };
 

@@ -14,8 +14,11 @@
 
 #include "alloc/recovery.h"
 #include "epoch/guard.h"
+#include "pm/access.h"
+#include "pm/change.h"
 #include "pm/probe.h"
 #include "pool/forks.h"
+#include "pool/journal_area.h"
 #include "pool/placement.h"
 #include "util/cancellation.h"
 
@@ -108,6 +111,7 @@ void PoolCore::format(std::uint64_t size, const PoolOptions& options) {
   superblock_->update(first);  // the commit: it is a pool
   was_clean_ = true;           // there is nothing that a crash could have left
   start();
+  fit_journal(options.journal_size);
   file_.publish();  // the last that may fail: what was created is open, or it is not there
   open_ = true;
 }
@@ -127,14 +131,15 @@ void PoolCore::recover(const PoolOptions& options, Purpose purpose) {
   // Here the file is changed for the first time: all that opening relies on has been found sound.
   pm::KernelSync device;
   if (replay != nullptr) replay->finish(device);
-  // A verification leaves the superblock as it is, which must then say that the journal counts.
-  if (!needs_check_ || has_journal(before)) file_.use_journal();
+  // A verification leaves the superblock as it is, which must then say how the journal counts.
+  if (!needs_check_ || has_halves(before)) file_.use_journal();
   file_.fill(used);
   file_.cut_off_growth();
   was_clean_ = !unclean(before);
   if (!needs_check_) mark_open();  // invariant 1
   start();
   if (file_.has_holes()) file_.fill(chunks_in_use());  // what recovery has brought into use
+  if (!needs_check_) fit_journal(options.journal_size);
   open_ = true;
 }
 
@@ -180,6 +185,43 @@ void PoolCore::start() {
   auto* const owner = file_.area<OwnerBlock>(kOwnerOffset);
   pm().store(owner->pid_namespace, pid_namespace());
   pm().store(owner->pid, static_cast<std::uint64_t>(::getpid()));
+  require_usable();
+}
+
+pm::Offset PoolCore::journal_block() const {
+  const pm::Offset block = pm::load(file_.area<JournalEntry>(kJournalEntryOffset)->block);
+  return block != pm::kNull && allocator_->validate_block(block, kMinJournal) ? block : pm::kNull;
+}
+
+/// Gives the journal its size. Until here it lies in the first MiB, wherever it was before, so that
+/// its block can be replaced.
+void PoolCore::fit_journal(std::uint64_t asked) {
+  if (!pm().commits_as_one()) return;
+  auto& entry = *file_.area<JournalEntry>(kJournalEntryOffset);
+  if (asked == 0) asked = pm::load(entry.asked);
+  const pm::Offset old = journal_block();
+  const std::uint64_t present = old != pm::kNull ? allocator_->block_size(old) : 0;
+  const std::uint64_t wanted =
+      journal_block_size(asked != 0 ? asked : default_journal(size(), max_size()));
+  const std::uint64_t needed = wanted != 0 ? alloc::Calloc::size_for(wanted) : 0;
+  // By default a journal only grows.
+  const bool fits = needed == present || (asked == 0 && needed < present);
+  if (!fits || asked != pm::load(entry.asked)) {
+    try {
+      alloc::Session session = allocator_->session();
+      const pm::Offset block = fits ? old : needed != 0 ? session.reserve(needed) : pm::kNull;
+      if (!fits && old != pm::kNull) session.free(old);
+      pm::Changes changes;
+      changes.set(entry.block, block);
+      changes.set(entry.asked, asked);
+      session.commit_as_one(changes.all());
+    } catch (const Error& error) {
+      if (error.code() != Errc::out_of_space) throw;
+    }
+  }
+  const pm::Offset block = journal_block();
+  if (block == pm::kNull) return;
+  file_.move_journal(journal_area(block, allocator_->block_size(block)), block != old);
   require_usable();
 }
 
@@ -444,7 +486,7 @@ void PoolCore::mark_clean() {
   require_usable();
   change_cleanness([](Superblock& next) {
     next.cleanness = static_cast<std::uint8_t>(Cleanness::clean);
-    next.features &= ~kHasJournal;
+    next.features &= ~kJournalFeatures;
   });
 }
 
@@ -469,7 +511,7 @@ void PoolCore::shut_down() {
 void PoolCore::end_work() noexcept {
   allocator_.reset();
   reclaimer_.reset();
-  file_.end_growth();
+  file_.end_threads();
 }
 
 void PoolCore::unmap() noexcept {

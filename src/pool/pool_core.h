@@ -186,6 +186,9 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   void fix_address();
   bool has_fixed_address() const;
 
+  /// The block that the journal has; 0: none.
+  pm::Offset journal_block() const;
+
   /// As perdix::Pool::huge_pages().
   bool huge_pages() const;
   const std::filesystem::path& path() const noexcept { return file_.path(); }
@@ -236,6 +239,7 @@ class PoolCore final : public alloc::Space, public std::enable_shared_from_this<
   void recover(const PoolOptions& options, Purpose purpose);
   void require_complete(const Superblock& before, Purpose purpose);
   std::vector<pm::FileRange> chunks_in_use();
+  void fit_journal(std::uint64_t asked);
   void start();
   void mark_open();
 

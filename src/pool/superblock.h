@@ -41,6 +41,9 @@ inline bool on_page_cache(const Superblock& superblock) noexcept {
 inline bool has_journal(const Superblock& superblock) noexcept {
   return (superblock.features & kHasJournal) != 0;
 }
+inline bool has_halves(const Superblock& superblock) noexcept {
+  return (superblock.features & kJournalFeatures) == kJournalFeatures;
+}
 /// The durability of an opening: without a wish, the one that was last asked for.
 inline Durability durability_of(const Superblock& superblock, Durability asked) noexcept {
   return asked != Durability::automatic ? asked

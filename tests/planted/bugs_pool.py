@@ -27,8 +27,12 @@ from bug import (
 
 ORIGIN = "src/pool/origin.cc"
 PAGE_SYNC = "src/pm/page_sync.cc"
+JOURNAL = "src/pm/journal.cc"
+DRAINER = "src/pm/drainer.cc"
 DURABILITY_UNIT = (unit("src/pool/pool_test", "DurabilityTest.*"),)
 GROUP_UNIT = (unit("src/pm/pm_test", "GroupCommit.*"),)
+JOURNAL_UNIT = (unit("src/pm/pm_test", "Journal*"),)
+POOL_JOURNAL_UNIT = (unit("src/pool/pool_test", "PoolJournal.*"),)
 CLAIM_UNIT = (unit("src/alloc/alloc_test", "ClaimTest.*"),)
 CANCELLATION_UNIT = (unit("src/pm/pm_test", "Cancellation.*"),)
 
@@ -293,5 +297,120 @@ BUGS = [
         "true",
         GROUP_UNIT,
         after="void PageSync::lead(",
+    ),
+    # --- The two halves of the journal ---
+    drop(
+        "journal: a half is filled again before it is drained",
+        JOURNAL,
+        "make_free(halves_[1 - active_])",
+        JOURNAL_UNIT,
+        after="int Journal::turn_over(",
+    ),
+    drop(
+        "journal: a half is free before what it holds is in its place",
+        JOURNAL,
+        "sync_homes(half, device); error",
+        JOURNAL_UNIT,
+        after="int Journal::drain(",
+    ),
+    swap_part(
+        "journal: a half is free though a sync of its pages has failed",
+        JOURNAL,
+        "sync_homes(half, device); error",
+        "error != 0",
+        "error < 0",
+        JOURNAL_UNIT,
+        after="int Journal::drain(",
+    ),
+    Bug(
+        "journal: a half is filled again before its new epoch is durable",
+        JOURNAL,
+        "  const int error = device.sync(&epoch_of(half), kSyncPage);\n",
+        "  const int error = {planted} ? 0 : device.sync(&epoch_of(half), kSyncPage);\n",
+        JOURNAL_UNIT,
+    ),
+    drop(
+        "journal: writers go on when the background has failed",
+        JOURNAL,
+        "drainer_.error(); error",
+        JOURNAL_UNIT,
+        after="int Journal::append(",
+    ),
+    swap_part(
+        "journal: a writer that waits for a half is not told of an error",
+        DRAINER,
+        "return error();",
+        "error()",
+        "0",
+        JOURNAL_UNIT,
+        after="int Drainer::wait(",
+    ),
+    Bug(
+        "journal: the background drains the half that is being filled",
+        JOURNAL,
+        "        const int error = drain(halves_[1 - active_], beside);\n",
+        "        const int error = drain(halves_[{planted} ? active_ : 1 - active_], beside);\n",
+        JOURNAL_UNIT,
+    ),
+    Bug(
+        "journal: the last page of each sync of a drain is left out",
+        JOURNAL,
+        "    const std::size_t bytes = last + kSyncPage - pages[i];\n",
+        "    const std::size_t bytes = last + ({planted} ? 0 : kSyncPage) - pages[i];\n",
+        JOURNAL_UNIT,
+    ),
+    Bug(
+        "journal: a replay takes the newer half for the older one",
+        JOURNAL,
+        "{ return a.first() < b.first(); }",
+        "{ return a.first() < b.first() != {planted}; }",
+        JOURNAL_UNIT,
+    ),
+    drop(
+        "journal: a replay goes on behind a gap",
+        JOURNAL,
+        "if (!empty() && batch.header().sequence != next) return;",
+        JOURNAL_UNIT,
+    ),
+    drop(
+        "journal: a replay forgets what a later batch revokes",
+        JOURNAL,
+        "lines_.erase(lines_.lower_bound(",
+        JOURNAL_UNIT,
+    ),
+    Bug(
+        "journal: a new area is named before it is empty",
+        JOURNAL,
+        "  sequence_ = 0;\n  for (Half& half : halves_) {\n",
+        "  sequence_ = 0;\n  if ({planted}) name_area();\n  for (Half& half : halves_) {\n",
+        JOURNAL_UNIT,
+    ),
+    Bug(
+        "journal: it moves before what it holds is in its place",
+        JOURNAL,
+        "  if (const int error = checkpoint(); error != 0) return error;\n  place_ = place;\n",
+        "  place_ = place;\n",
+        JOURNAL_UNIT,
+    ),
+    drop(
+        "journal: ranges that are too long for a batch are not synced",
+        JOURNAL,
+        "device_.sync(place_.base + begin, bytes)",
+        JOURNAL_UNIT,
+        after="int Journal::sync_long_ranges(",
+    ),
+    drop(
+        "journal: the block of a journal that is replaced is not freed",
+        POOL_CORE,
+        "if (!fits && old != pm::kNull) session.free(old)",
+        POOL_JOURNAL_UNIT,
+    ),
+    swap_part(
+        "journal: a verification writes halves to a pool of an earlier release",
+        POOL_CORE,
+        "if (!needs_check_ || has_halves(before))",
+        "has_halves",
+        "has_journal",
+        POOL_JOURNAL_UNIT,
     ),
 ]

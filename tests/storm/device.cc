@@ -54,8 +54,7 @@ struct Attached {
   std::string path;
   Descriptor file, device;
   struct stat status {};
-  std::uintptr_t base = 0;  // where the file is mapped from its first byte on
-  std::vector<bool> lost;   // by page: its sync has failed
+  std::vector<bool> lost;  // by page: its sync has failed
 };
 
 // Global, since what is interposed has no object.
@@ -65,18 +64,25 @@ std::list<Attached>& attached() {
   return all;
 }
 
-/// By the inode, since a file that got its name late is mapped without one.
-std::uintptr_t find_mapping(const struct stat& status) {
+/// What is mapped at an address. By the inode, since a file that got its name late is mapped
+/// without one; a pool is mapped twice.
+struct Mapped {
+  std::uintptr_t begin = 0, end = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t inode = 0;
+};
+
+Mapped find_mapping(std::uintptr_t at) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t inode = 0;
-    constexpr const char* kFormat = "%" SCNxPTR "-%*x %*s %" SCNx64 " %*s %" SCNu64;
-    if (std::sscanf(line.c_str(), kFormat, &begin, &offset, &inode) == 3 && inode == status.st_ino)
-      return begin - offset;
+    Mapped found;
+    constexpr const char* kFormat = "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNx64 " %*s %" SCNu64;
+    if (std::sscanf(line.c_str(), kFormat, &found.begin, &found.end, &found.offset, &found.inode) ==
+            4 &&
+        found.begin <= at && at < found.end)
+      return found;
   }
-  return 0;
+  return {};
 }
 
 void write_all(int fd, const char* bytes, std::size_t n, std::size_t at) {
@@ -109,20 +115,20 @@ void attach(const std::string& path) {
                              std::filesystem::copy_options::overwrite_existing);
   const std::lock_guard lock(mutex);
   std::erase_if(attached(), [&](const Attached& pool) { return pool.path == path; });
-  // This pool may be mapped where another one was that is closed now.
-  for (Attached& pool : attached()) pool.base = 0;
-  Attached pool{path, {path, O_RDONLY}, {device_of(path), O_RDWR}, {}, 0, {}};
+  Attached pool{path, {path, O_RDONLY}, {device_of(path), O_RDWR}, {}, {}};
   ::fstat(pool.file, &pool.status);
   attached().push_back(std::move(pool));
 }
 
 void on_sync(const void* address, std::size_t n, bool succeeded) {
   const std::lock_guard lock(mutex);
+  if (attached().empty()) return;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Mapped mapped = find_mapping(at);
   for (Attached& pool : attached()) {
-    if (pool.base == 0) pool.base = find_mapping(pool.status);
-    if (pool.base == 0 || at < pool.base || at - pool.base >= size_of(pool.file)) continue;
-    return sync(pool, at - pool.base, at - pool.base + n, succeeded);
+    if (pool.status.st_ino != mapped.inode) continue;
+    const std::size_t begin = at - mapped.begin + mapped.offset;
+    return sync(pool, begin, begin + n, succeeded);
   }
 }
 
