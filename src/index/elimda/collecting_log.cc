@@ -34,8 +34,8 @@ void CollectingLog::clear_dead(unsigned from) const {
 void CollectingLog::begin_copy() const {
   auto head = LogWord::unpack(pm::load(word()));
   head.copying = true;
-  // Before a unit has the pairs: else no opening would look for it.
-  set_->pool_.pm().publish(word(), head.pack());
+  set_->pool_.pm().store(word(), head.pack());
+  set_->pool_.pm().flush(&word(), sizeof word());  // the caller fences
 }
 
 /// The commit is the store of the first word, by which the log has no pairs. It must be durable

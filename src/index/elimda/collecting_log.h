@@ -89,7 +89,8 @@ class CollectingLog {
   KeyHash first_hash() const;
   unsigned depth() const;
 
-  /// Says durably that a unit is going to have its pairs, until reset(). The caller holds its lock.
+  /// Says that a unit is going to have its pairs, until reset(); flushed. The caller holds its
+  /// lock.
   void begin_copy() const;
 
   /// Empties the log, durably. Its pairs are in the backup log or dead. The caller holds its lock.

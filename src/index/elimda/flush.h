@@ -120,8 +120,8 @@ class Flusher {
     }
     // stream() stores word by word: a late reader of the unit's earlier pairs may still read it.
     store_.pm().stream(store_.backup.pairs(unit), pairs.data(), store_.shape.unit_bytes());
-    store_.pm().fence();  // before bits say that the pairs count
-    log.begin_copy();     // before a unit has its pairs: an opening looks for it then
+    log.begin_copy();
+    store_.pm().fence();  // before bits say that the pairs count: an opening looks for them then
     const auto number = LogWord::unpack(pm::load(log.word())).number;
     for (unsigned w = 0; w < store_.shape.unit_words(); ++w) {
       UnitWord word{0, log.name(), number};
