@@ -169,8 +169,8 @@ extern template struct Opened<Ordered, std::string, std::string>;
 ///
 /// A write goes into an operational log and a cache in DRAM, and is replayed into the index in the
 /// background. So writers wait for the index only if it can't keep up, and a lookup that the cache
-/// answers doesn't touch it. A scan, size(), stats() and check() first replay what was written
-/// before the call.
+/// answers doesn't touch it. A scan merges what waits in the log with the index. size(), stats(),
+/// check() and a visit of an index without order first replay what was written before the call.
 ///
 /// The index holds addresses, so its pool is mapped at the same address from then on: see
 /// PoolOptions::address. `Plugin` is tips::Hash or tips::BTree, one of <perdix/tips_indexes.h>, or
