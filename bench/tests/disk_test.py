@@ -41,8 +41,9 @@ class Report(RunOnce, unittest.TestCase):
 
     def test_all_survive_a_power_failure(self):
         settings = {system["name"]: system["settings"] for system in self.report["systems"]}
-        for system, words in {"sptree": "durability power", "plain_log": "fdatasync for each",
-                              "lmdb": "synced at each commit", "sqlite": "synchronous full"}.items():
+        said = {"sptree": "durability power", "plain_log": "fdatasync for each",
+                "lmdb": "synced at each commit", "sqlite": "synchronous full"}
+        for system, words in said.items():
             self.assertIn(words, settings[system])
 
     def test_compares_with_the_log(self):

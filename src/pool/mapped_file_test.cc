@@ -42,7 +42,7 @@ TEST_F(MappedFileTest, RefusesToExceedItsLimit) {
 TEST_F(MappedFileTest, CutsOffWhatWasNotTakenWhenItCloses) {
   file_.publish();
   file_.take(2 * kGrowthUnit);
-  file_.end_growth();
+  file_.end_threads();
   file_.close();
   EXPECT_EQ(std::filesystem::file_size(path_), kGrowthUnit);
 }

@@ -256,7 +256,7 @@ TEST_P(FailedSyncOfIndex, PowerFailuresBesideADrainKeepAcknowledgedWrites) {
     std::array<std::uint64_t, kKeys> told{};
     {
       auto pool = Pool::open(path_, options_);
-      const AnyIndex index = open(pool);
+      AnyIndex index = open(pool);
       std::uint64_t puts = 0;
       const auto put = [&] {
         const std::uint64_t i = puts++ % kKeys;
