@@ -419,8 +419,10 @@ PoolInfo PoolCore::info() const {
   const Lock lock = lock_open();
   PoolInfo info;
   file_.describe(info);
-  info.format_version = kFormatVersion;  // there is no other one that can be open
-  info.allocated = allocator_->bytes_allocated();
+  info.format_version = kFormatVersion;        // there is no other one that can be open
+  const pm::Offset journal = journal_block();  // the pool's own, and no index's
+  info.allocated =
+      allocator_->bytes_allocated() - (journal != pm::kNull ? allocator_->block_size(journal) : 0);
   info.fixed_address = has_fixed_address();
   info.was_clean = was_clean_;
   info.unfinished_drops = indexes_->unfinished_drops();

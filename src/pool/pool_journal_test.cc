@@ -168,7 +168,8 @@ TEST_F(PoolJournal, HasTheSizeThatIsAskedFor) {
     CheckReport report;
     core->allocator().check(report);
     EXPECT_TRUE(report.ok());
-    allocated = core->info().allocated;
+    allocated = core->allocator().bytes_allocated();
+    EXPECT_EQ(core->info().allocated, 0) << "it is no index's";
     const std::uint64_t size = core->info().journal_size;
     // The pool is killed: its image goes on in its place.
     std::filesystem::copy_file(path_, killed_);
@@ -218,7 +219,9 @@ TEST_F(PoolJournal, IsLargerInLargerPools) {
   PoolOptions options = journaled();
   options.initial_size = std::uint64_t{64} << 20;
   options.max_size = std::uint64_t{256} << 20;
-  EXPECT_EQ(PoolCore::create(path_, options)->info().journal_size, std::uint64_t{8} << 20);
+  const PoolInfo info = PoolCore::create(path_, options)->info();
+  EXPECT_EQ(info.journal_size, std::uint64_t{8} << 20);
+  EXPECT_EQ(info.allocated, 0) << "it is no index's";
 }
 
 /// A verification that the superblock does not know of must not journal: a crash in it would leave
