@@ -37,7 +37,7 @@ namespace {
 // A thread has already stored what it flushes. If a flush or fence threw, nothing would undo that
 // store.
 TEST(PageSyncMemory, NothingIsAllocatedOnceThereIsAJournal) {
-  constexpr std::size_t kBytes = 1 << 20, kData = 512 << 10;
+  constexpr std::size_t kBytes = 4 << 20, kData = 1 << 20;
   void* const memory =
       ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -52,12 +52,13 @@ TEST(PageSyncMemory, NothingIsAllocatedOnceThereIsAJournal) {
   pages.sync();  // without a journal
   no_memory = false;
   EXPECT_EQ(syncs, 1U);
-  pages.use_journal({base, 64 << 10, kData - (64 << 10), 4096});
+  pages.use_journal({base, 64 << 10, kData - (64 << 10), 4096});  // two halves, each for any batch
   no_memory = true;
   pages.start_journal();
   for (unsigned round = 0; round < 1000; ++round) {  // checkpoints among them
     for (std::size_t i = 0; i < 3 * PageNotes::kCapacity; ++i) pages.note(word(i), 8);
-    pages.note(word(0), 8192);  // is synced in its place
+    pages.note(word(0), 8192);     // longer than most, in the batch
+    pages.note(word(0), 1 << 20);  // is synced in its place
     for (std::size_t i = 0; i < PageNotes::kCapacity + 1; ++i) pages.store_for_all(*word(i), i);
     const Change change = set_word(*word(200), round);
     pages.commit({&change, 1});
