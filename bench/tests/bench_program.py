@@ -35,6 +35,9 @@ class RunOnce:
             cls.html = paths["html"].read_text()
             cls.left = {path.name for path in Path(scratch).iterdir()}
 
+    def rows(self, figure):
+        return self.report["figures"][figure]["rows"]
+
 
 class CommandLine:
     """Tests of help and of what is refused. `program`, `taught` and `nonsense` are the class's."""

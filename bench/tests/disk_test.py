@@ -20,9 +20,6 @@ class Report(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(PROGRAM, "--systems", ",".join(SYSTEMS), *SMALL)
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def groups(self, figure):
         return {(row["group"], row["system"]) for row in self.rows(figure)}
 

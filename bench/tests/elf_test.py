@@ -21,9 +21,6 @@ class Report(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(PROGRAM, "--repeat", "2", *SMALL)
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 

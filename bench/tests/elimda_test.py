@@ -30,9 +30,6 @@ class Report(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(PROGRAM, "--systems", ",".join(SYSTEMS), "--repeat", "2", *SMALL)
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def threads_of(self, name):
         return ("1 thread",) if name == "flat_map" else ("1 thread", "2 threads")
 

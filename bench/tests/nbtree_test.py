@@ -29,9 +29,6 @@ class Report(RunOnce, unittest.TestCase):
             "--pairs", listed(PAIRS), "--threads", "1,2", "--repeat", "2",
         )
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 

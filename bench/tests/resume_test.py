@@ -26,9 +26,6 @@ class Restarts(RunOnce):
             "--repeat", str(cls.repeat),
         )
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
 
 def keys_of(row):
     return int(row["group"].removesuffix(" keys").replace(",", ""))

@@ -31,9 +31,6 @@ class Report(RunOnce, unittest.TestCase):
             "--repeat", "2",
         )
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def test_every_answer_is_right(self):
         self.assertEqual(self.report["wrong"], 0)
 

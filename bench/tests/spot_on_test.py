@@ -34,9 +34,6 @@ class Report(RunOnce, unittest.TestCase):
         cls.instrumented = cls.report["build"].endswith("instrumented")
         cls.systems = cls.report["config"]["systems"]
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def ours(self, figure):
         return [row for row in self.rows(figure) if not of_dimms(row)]
 

@@ -27,9 +27,6 @@ class Report(RunOnce, unittest.TestCase):
     def setUpClass(cls):
         cls.run_once(PROGRAM, "--systems", ",".join(SYSTEMS), *SMALL)
 
-    def rows(self, figure):
-        return self.report["figures"][figure]["rows"]
-
     def values(self, figure, system, metric):
         return {row["group"]: row[metric] for row in self.rows(figure)
                 if row["system"] == system}

@@ -10,10 +10,10 @@
 //   J3. The stores of a commit are in the batch, and are made in memory after the batch is durable.
 //       So the file cannot hold them without what the batch holds besides, though the kernel may
 //       write any page back at any moment.
-//   J4. A range longer than kLongRange is in the batch like others if that leaves it small. Else it
-//   is
-//       synced in place, before the batch that names it: what earlier batches say of these lines is
-//       void (they are *revoked*).
+//   J4. A range longer than kLongRange is in the batch like others if the batch stays small by
+//       that: at most a fixed part of a half. Else the range is synced in place, before the batch
+//       that names it: what earlier batches say of these lines is void (they are *revoked*), since
+//       a replay would write them over the range.
 //   J5. The area is two halves, of which one is filled at a time. When it is full, it is drained:
 //       all that it holds is synced in its place, then it gets a new epoch, durably. Only then it
 //       is free, and is filled again: replaying some batches without later ones would make lines
